@@ -1,0 +1,15 @@
+# Debian's libsimgrid-dev ships no CMake package, only a .pc file. Defines SimGrid::SimGrid and SimGrid_VERSION.
+find_path(SimGrid_INCLUDE_DIR NAMES simgrid/s4u.hpp)
+find_library(SimGrid_LIBRARY NAMES simgrid)
+if(SimGrid_INCLUDE_DIR AND EXISTS "${SimGrid_INCLUDE_DIR}/simgrid/version.h")
+  file(STRINGS "${SimGrid_INCLUDE_DIR}/simgrid/version.h" _simgrid_version REGEX "^#define SIMGRID_VERSION_(MAJOR|MINOR) ")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" SimGrid_VERSION "${_simgrid_version}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(SimGrid REQUIRED_VARS SimGrid_LIBRARY SimGrid_INCLUDE_DIR VERSION_VAR SimGrid_VERSION)
+if(SimGrid_FOUND AND NOT TARGET SimGrid::SimGrid)
+  add_library(SimGrid::SimGrid UNKNOWN IMPORTED)
+  set_target_properties(SimGrid::SimGrid PROPERTIES IMPORTED_LOCATION "${SimGrid_LIBRARY}"
+                        INTERFACE_INCLUDE_DIRECTORIES "${SimGrid_INCLUDE_DIR}")
+endif()
+mark_as_advanced(SimGrid_INCLUDE_DIR SimGrid_LIBRARY)
