@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
+#include "sim/engine/engine.h"
+#include "sim/fabric/route.h"
+#include "sim/replay/result.h"
+#include "sim/workload/task_graph.h"
+
+namespace lockstep::replay {
+
+/// How simulations are run.
+struct Settings {
+    engine::MakeEngine make_engine = nullptr;
+    fabric::RoutingPolicy routing = fabric::RoutingPolicy::static_;
+    std::uint64_t seed = 1;
+    /// Told now and then how far a long simulation is: simulated time and messages so far. May be empty.
+    std::function<void(Seconds now, std::uint64_t messages)> on_progress;
+};
+
+/// Runs one collective with every rank starting at time 0.
+/// algorithm: a name of the table, or `auto` for the one with the least simulated time (ties to the first of the table).
+/// Throws: InputError for an algorithm that does not do this operation or cannot serve this communicator (saying why);
+/// SimulationError if the schedule cannot finish, naming the waiting ranks and what each waits for.
+CollectiveRun run_collective(const collective::Communicator& communicator,
+                             const collective::Request& request,
+                             std::string_view algorithm,
+                             const Settings& settings);
+
+/// Runs a schedule as it is (from a file, or made by hand). Throws: as run_collective.
+CollectiveRun run_schedule(const collective::Communicator& communicator,
+                           const collective::Schedule& schedule,
+                           Bytes bytes,
+                           const Settings& settings);
+
+/// Runs the steps of a training job and reports the last.
+/// placement: rank of the job -> GPU.
+/// Throws: SimulationError if the job cannot finish (naming the waiting ranks), InputError for an algorithm that cannot be used.
+StepRun run_training(const fabric::Fabric& fabric,
+                     std::span<const VertexId> placement,
+                     const workload::TaskGraph& graph,
+                     const Settings& settings);
+
+}  // namespace lockstep::replay
