@@ -14,8 +14,19 @@
 namespace lockstep::fabric {
 
 enum class VertexKind : std::uint8_t { gpu, nic, switch_, host };
-enum class LinkKind : std::uint8_t { nvlink, infinity_fabric, c2c, pcie, infiniband, ethernet, ici, slingshot, generic };
-/// Where a link stands: between the GPUs of an island, inside the machine (PCIe and such), or in the fabric between machines.
+enum class LinkKind : std::uint8_t {
+    nvlink,
+    infinity_fabric,
+    c2c,
+    pcie,
+    infiniband,
+    ethernet,
+    ici,
+    slingshot,
+    generic
+};
+/// Where a link stands: between the GPUs of an island, inside the machine (PCIe and such), or in the fabric between
+/// machines.
 enum class Tier : std::uint8_t { scale_up, host, scale_out };
 enum class RoutingPolicy : std::uint8_t { static_, ecmp, spray, adaptive };
 
@@ -26,30 +37,30 @@ std::string_view name_of(RoutingPolicy policy);
 
 /// What the catalogue knows of a GPU that a simulation needs. Rates are dense (no sparsity).
 struct GpuModel {
-    std::string name;
-    std::optional<FlopRate> fp16_peak;  ///< fp16 or bf16, whichever the device has
-    std::optional<FlopRate> fp8_peak;
-    std::optional<FlopRate> fp32_peak;
-    std::optional<Bytes> memory;
-    std::optional<Bandwidth> memory_bandwidth;
+    std::string name = {};
+    std::optional<FlopRate> fp16_peak = {};  ///< fp16 or bf16, whichever the device has
+    std::optional<FlopRate> fp8_peak = {};
+    std::optional<FlopRate> fp32_peak = {};
+    std::optional<Bytes> memory = {};
+    std::optional<Bandwidth> memory_bandwidth = {};
 };
 
 struct Vertex {
-    std::string name;  ///< unique; `node3.gpu5`, `leaf2`
+    std::string name = {};  ///< unique; `node3.gpu5`, `leaf2`
     VertexKind kind = VertexKind::gpu;
-    std::optional<NodeId> node;  ///< the machine it sits in; none for the fabric's switches
-    std::string device;          ///< its name in the catalogue, may be empty
-    bool relays = true;          ///< forwards the traffic of others; a GPU only where the file allows it
-    bool reduces = false;        ///< a switch that can reduce and multicast in the network (NVLink SHARP and such)
+    std::optional<NodeId> node = {};  ///< the machine it sits in; none for the fabric's switches
+    std::string device = {};          ///< its name in the catalogue, may be empty
+    bool relays = true;               ///< forwards the traffic of others; a GPU only where the file allows it
+    bool reduces = false;             ///< a switch that can reduce and multicast in the network (NVLink SHARP and such)
 };
 
-/// What one direction of a link is. Parallel cables that the hardware stripes as one (the NVLinks between two chips) are one
-/// link with `cables` > 1; cables that a flow must choose among are parallel edges.
+/// What one direction of a link is. Parallel cables that the hardware stripes as one (the NVLinks between two chips)
+/// are one link with `cables` > 1; cables that a flow must choose among are parallel edges.
 struct Link {
-    Bandwidth bandwidth;  ///< what a flow can use, all cables together: line_rate * efficiency * cables
-    Bandwidth line_rate;  ///< of one cable
+    Bandwidth bandwidth = {};  ///< what a flow can use, all cables together: line_rate * efficiency * cables
+    Bandwidth line_rate = {};  ///< of one cable
     double efficiency = 1.0;
-    Seconds latency;
+    Seconds latency = {};
     LinkKind kind = LinkKind::generic;
     Tier tier = Tier::scale_out;
     std::uint32_t cables = 1;
@@ -57,7 +68,8 @@ struct Link {
 
 struct Graph;  ///< the Boost.Graph type: sim/fabric/graph.h
 
-/// The cluster as a directed multigraph: immutable once built. Ids are dense; GPUs are listed in natural order of the file.
+/// The cluster as a directed multigraph: immutable once built. Ids are dense; GPUs are listed in natural order of the
+/// file.
 class Fabric {
   public:
     ~Fabric();
