@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// The files shipped with Lockstep (`topologies`, `workloads`, `models`), wherever this copy keeps them: beside the source tree
-/// it was built from, or under `share/lockstep` of the prefix it was installed to.
+/// The files shipped with Lockstep (`topologies`, `workloads`, `models`), wherever this copy keeps them: beside the
+/// source tree it was built from, or under `share/lockstep` of the prefix it was installed to.
 class DataFiles {
   public:
     /// Throws: InputError if `root` does not hold the shipped folders.
@@ -19,8 +19,8 @@ class DataFiles {
     const std::filesystem::path& root() const { return root_; }
     /// The shipped names of a folder ("topologies"), without extension, in natural order.
     std::vector<std::string> names(std::string_view folder) const;
-    /// A path as it is if it names an existing file or looks like a path (contains `/` or ends in .yaml); else the shipped file of
-    /// that name. Throws: InputError with the nearest shipped name.
+    /// A path as it is if it names an existing file or looks like a path (contains `/` or ends in .yaml); else the
+    /// shipped file of that name. Throws: InputError with the nearest shipped name.
     std::filesystem::path resolve(std::string_view folder, std::string_view name_or_path) const;
 
   private:

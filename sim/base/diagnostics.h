@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// Where something stands in a user's input. `line` and `column` count from 1; 0 means that the input has none (a command-line
-/// flag, a whole file).
+/// Where something stands in a user's input. `line` and `column` count from 1; 0 means that the input has none (a
+/// command-line flag, a whole file).
 struct SourcePosition {
     std::string file;
     int line = 0;
@@ -33,10 +33,14 @@ class SimulationError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The word of `known` that a person most likely meant by `word`, by edit distance with transpositions; none if nothing is close.
+/// The word of `known` that a person most likely meant by `word`, by edit distance with transpositions; none if nothing
+/// is close.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 
 /// " — did you mean `bandwidth`?" when a word is near, else "; known: a, b, c" (at most twelve), else empty.
 std::string suggestion(std::string_view word, std::span<const std::string> known);
+
+/// What was read, for a message: in backquotes, control characters escaped, cut after 60 characters.
+std::string excerpt(std::string_view text);
 
 }  // namespace lockstep

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// Ids are enum classes over uint32_t, so that a rank cannot be used where a link is due. They count from 0 and index flat
-/// arrays through index(id).
+/// Ids are enum classes over uint32_t, so that a rank cannot be used where a link is due. They count from 0 and index
+/// flat arrays through index(id).
 enum class VertexId : std::uint32_t {};  ///< a vertex of the fabric
 enum class LinkId : std::uint32_t {};    ///< one direction of a link of the fabric
 enum class NodeId : std::uint32_t {};    ///< a node: the machine that GPUs, NICs and hosts sit in

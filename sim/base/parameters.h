@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,10 +11,12 @@
 
 namespace lockstep {
 
-class YamlFile;
-
 /// What kind of value a parameter takes; it is the kind of its default.
 enum class ParameterKind { count, number, flag, word, seconds, bytes, bandwidth, flops, flop_rate };
+
+/// The kind that a text has by its form: `4` is a count, `0.5` a number, `true` a flag, `1.2 us` seconds and so on,
+/// else a word.
+ParameterKind kind_of(std::string_view text);
 
 /// A knob that a YAML file offers: `nodes: {default: 4, min: 1, max: 16384, help: "DGX nodes"}`.
 struct Parameter {
@@ -23,7 +26,7 @@ struct Parameter {
     std::string help;                  ///< one line
     std::optional<std::string> least;  ///< as written, in the parameter's own unit
     std::optional<std::string> most;
-    std::vector<std::string> choices;  ///< for words; empty: any
+    std::vector<std::string> choices;  ///< of the parameter's kind; empty: any
     SourcePosition position;
 };
 
@@ -36,10 +39,13 @@ struct ParameterValue {
 /// The declared parameters of one file and the values in force.
 class Parameters {
   public:
-    /// Throws: InputError if the name is taken, is no identifier, or the default does not fit its own range or choices.
+    /// A default `$other` gives the parameter the kind of `other`, which must be declared already.
+    /// Throws: InputError if the name is taken, is no identifier or the name of a function of $(...), the default is
+    /// not of the kind or does not fit its own range or choices, or a bound or choice is not of the kind.
     void declare(Parameter parameter);
-    /// Overrides a value. Throws: InputError (position-less, reading `--set name=text: ...`) for an unknown name (with the nearest
-    /// known one), a value of another kind, or one out of range.
+    /// Overrides a value. Throws: InputError (position-less, reading `--set name=text: ...`) for an unknown name (with
+    /// the nearest known one), a value of another kind, one out of range, or one that takes a parameter whose default
+    /// is `$name` out of its own range.
     void set(std::string_view name, std::string_view text);
 
     bool declares(std::string_view name) const;
@@ -49,11 +55,14 @@ class Parameters {
     /// The value in force of a parameter that is a plain number, flag counted as none. Used by $(...) arithmetic.
     std::optional<double> number(std::string_view name) const;
 
-    /// Evaluates the arithmetic of a `$(...)` (operators + - * / ^ and parentheses, min, max, ceil, floor, round on parameters that
-    /// are plain numbers). Throws: std::invalid_argument saying what is wrong.
+    /// Evaluates the arithmetic of a `$(...)` (operators + - * / ^ and parentheses, min, max, ceil, floor, round on
+    /// parameters that are plain numbers). Throws: std::invalid_argument saying what is wrong.
     double evaluate(std::string_view expression) const;
 
   private:
+    std::optional<std::size_t> find(std::string_view name) const;
+    std::vector<std::string> names() const;
+
     std::vector<Parameter> declared_;
     std::vector<std::optional<std::string>> overrides_;
 };
@@ -75,8 +84,8 @@ struct SettingTarget {
 };
 
 /// Applies every setting to the one file that declares it. A later setting of the same name wins.
-/// Throws: InputError for a name that no file declares (with the nearest), and for a bare name that several declare ("say
-/// topology.nodes or workload.nodes").
+/// Throws: InputError for a name that no file declares (with the nearest), and for a bare name that several declare
+/// ("say topology.nodes or workload.nodes").
 void apply_settings(std::span<const Setting> settings, std::span<const SettingTarget> targets);
 
 }  // namespace lockstep

@@ -18,8 +18,8 @@ namespace lockstep::replay {
 /// How simulations are run.
 struct Settings {
     engine::MakeEngine make_engine = nullptr;
-    fabric::RoutingPolicy routing = fabric::RoutingPolicy::static_;
-    std::uint64_t seed = 1;
+    /// Over the fabric of the communicator or job; keeps what it has found from run to run. Required.
+    fabric::Router* router = nullptr;
     /// Told now and then how far a long simulation is: simulated time and messages so far. May be empty.
     std::function<void(Seconds now, std::uint64_t messages)> on_progress;
 };

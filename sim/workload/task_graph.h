@@ -24,7 +24,7 @@ std::string_view name_of(Parallelism kind);
 
 /// A collective that the ranks of a communicator do together once a step.
 struct CollectiveCall {
-    std::string name;  ///< `gradients bucket 3`
+    std::string name;  ///< of its family, under which reports add calls of equal size up: `gradients`
     Parallelism kind = Parallelism::data;
     collective::Request request;
     std::string algorithm;          ///< a name of the table, or `auto`
@@ -34,7 +34,7 @@ struct CollectiveCall {
 /// What a rank puts on a stream: a kernel of given duration, or its part in a collective. A task starts when its stream's previous
 /// task and all tasks of `after` have ended; in every step anew.
 struct Task {
-    std::string label;
+    std::string label;  ///< of this one: `layer 3 backward`, `gradients bucket 2`
     StreamId stream{};
     Seconds duration;            ///< of a kernel; ignored for a collective
     std::optional<CallId> call;  ///< absent: a kernel
