@@ -42,6 +42,8 @@ class YamlValue {
     std::vector<YamlValue> list() const;
     /// The text of a scalar, with `$name` replaced by the parameter's text. Never empty.
     std::string text() const;
+    /// The text of a scalar as it is written, `$` and all. Never empty.
+    std::string written() const;
     /// A text that must be one of `allowed`.
     std::string one_of(std::span<const std::string> allowed) const;
     bool flag() const;  ///< `true` or `false`, nothing else

@@ -1,0 +1,3 @@
+#include "sim/base/data_files.h"
+
+#include <catch2/catch.hpp>

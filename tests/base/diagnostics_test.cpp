@@ -1,0 +1,3 @@
+#include "sim/base/diagnostics.h"
+
+#include <catch2/catch.hpp>

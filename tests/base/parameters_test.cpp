@@ -1,0 +1,3 @@
+#include "sim/base/parameters.h"
+
+#include <catch2/catch.hpp>

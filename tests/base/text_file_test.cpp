@@ -1,0 +1,3 @@
+#include "sim/base/text_file.h"
+
+#include <catch2/catch.hpp>

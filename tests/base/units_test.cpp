@@ -1,0 +1,3 @@
+#include "sim/base/units.h"
+
+#include <catch2/catch.hpp>

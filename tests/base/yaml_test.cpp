@@ -1,0 +1,3 @@
+#include "sim/base/yaml.h"
+
+#include <catch2/catch.hpp>
