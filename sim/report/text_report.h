@@ -1,0 +1,20 @@
+#pragma once
+
+#include <ostream>
+
+#include "sim/report/setup.h"
+
+namespace lockstep::report {
+
+/// The step for a person to read, at most 100 characters wide: step time, GPU idle fraction, where the step goes, the
+/// collectives, the hottest links, and what the figures rest on.
+void write_text(std::ostream& out, const StepReport& report);
+
+/// The table that nccl-tests would print, at most 100 characters wide, with the lower bound and the busiest link beside
+/// the time. Lines that are not rows begin with `#`.
+void write_text(std::ostream& out, const CollectiveReport& report);
+
+/// rank, GPU and node, one line each: what --show-placement prints.
+void write_placement(std::ostream& out, const fabric::Fabric& fabric, std::span<const VertexId> placement);
+
+}  // namespace lockstep::report
