@@ -82,8 +82,8 @@ struct Schedule {
     std::uint32_t channels = 1;
     std::uint32_t chunks = 1;
     RankId root{};                             ///< of broadcast
-    std::vector<std::vector<RankId>> groups;   ///< members of in-switch operations
-    std::function<RankProgram(RankId)> program;
+    std::vector<std::vector<RankId>> groups{}; ///< members of in-switch operations
+    std::function<RankProgram(RankId)> program{};
 };
 
 /// Bytes of `count` chunks from `first` on, of a vector of `total` bytes cut into `chunks`: chunk c ends at floor((c+1) total/chunks).

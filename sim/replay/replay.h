@@ -25,26 +25,21 @@ struct Settings {
 };
 
 /// Runs one collective with every rank starting at time 0.
-/// algorithm: a name of the table, or `auto` for the one with the least simulated time (ties to the first of the table).
-/// Throws: InputError for an algorithm that does not do this operation or cannot serve this communicator (saying why);
-/// SimulationError if the schedule cannot finish, naming the waiting ranks and what each waits for.
-CollectiveRun run_collective(const collective::Communicator& communicator,
-                             const collective::Request& request,
-                             std::string_view algorithm,
-                             const Settings& settings);
+/// algorithm: a name of the table, or `auto` for the one with the least simulated time (ties to the first of the
+/// table). Throws: InputError for an algorithm that does not do this operation or cannot serve this communicator
+/// (saying why); SimulationError if the schedule cannot finish, naming the waiting ranks and what each waits for.
+CollectiveRun run_collective(const collective::Communicator& communicator, const collective::Request& request,
+                             std::string_view algorithm, const Settings& settings);
 
 /// Runs a schedule as it is (from a file, or made by hand). Throws: as run_collective.
-CollectiveRun run_schedule(const collective::Communicator& communicator,
-                           const collective::Schedule& schedule,
-                           Bytes bytes,
-                           const Settings& settings);
+CollectiveRun run_schedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
+                           Bytes bytes, const Settings& settings);
 
 /// Runs the steps of a training job and reports the last.
 /// placement: rank of the job -> GPU.
-/// Throws: SimulationError if the job cannot finish (naming the waiting ranks), InputError for an algorithm that cannot be used.
-StepRun run_training(const fabric::Fabric& fabric,
-                     std::span<const VertexId> placement,
-                     const workload::TaskGraph& graph,
-                     const Settings& settings);
+/// Throws: SimulationError if the job cannot finish (naming the waiting ranks), InputError for an algorithm that cannot
+/// be used.
+StepRun run_training(const fabric::Fabric& fabric, std::span<const VertexId> placement,
+                     const workload::TaskGraph& graph, const Settings& settings);
 
 }  // namespace lockstep::replay

@@ -28,57 +28,57 @@ struct SimulatorUse {
 
 /// One collective run on its own.
 struct CollectiveRun {
-    Bytes bytes;
-    std::string algorithm;
-    std::string protocol;
+    Bytes bytes{};
+    std::string algorithm{};
+    std::string protocol{};
     std::uint32_t channels = 1;
-    Seconds time;  ///< from the start of all ranks to the end of the last
-    Seconds lower_bound;
-    std::vector<LinkUse> links;  ///< every link that carried something, by LinkId
-    SimulatorUse simulator;
+    Seconds time{};  ///< from the start of all ranks to the end of the last
+    Seconds lower_bound{};
+    std::vector<LinkUse> links{};  ///< every link that carried something, by LinkId
+    SimulatorUse simulator{};
 };
 
 /// How one GPU spent the reported step. The parts sum to the step time.
 struct RankTime {
-    Seconds compute;
-    std::array<Seconds, workload::parallelism_count> exposed;  ///< waiting for communication, by Parallelism
-    Seconds pipeline_bubble;
-    Seconds straggler_wait;  ///< waiting for a rank of the same collective that had not arrived
-    Seconds overhead;        ///< launches and other time of the machine's own
+    Seconds compute{};
+    std::array<Seconds, workload::parallelism_count> exposed{};  ///< waiting for communication, by Parallelism
+    Seconds pipeline_bubble{};
+    Seconds straggler_wait{};  ///< waiting for a rank of the same collective that had not arrived
+    Seconds overhead{};        ///< launches and other time of the machine's own
 };
 
 /// The collectives of one name in the reported step.
 struct CollectiveUse {
-    std::string name;
+    std::string name{};
     workload::Parallelism kind = workload::Parallelism::data;
     collective::Operation operation = collective::Operation::all_reduce;
-    std::string algorithm;
-    std::string protocol;
+    std::string algorithm{};
+    std::string protocol{};
     std::size_t group_size = 1;
-    Bytes bytes;
+    Bytes bytes{};
     std::uint32_t count = 1;  ///< calls in a step (over all groups of that name)
-    Seconds time;             ///< mean over ranks and calls, from a rank's start to its end
-    Seconds exposed;          ///< mean over ranks, of a step: compute streams waiting for these calls
+    Seconds time{};           ///< mean over ranks and calls, from a rank's start to its end
+    Seconds exposed{};        ///< mean over ranks, of a step: compute streams waiting for these calls
 };
 
 /// A piece of a stream's history, for timelines. Times count from the start of the reported step.
 struct Span {
     RankId rank{};
     workload::StreamId stream{};
-    std::string label;
+    std::string label{};
     bool is_collective = false;
-    Seconds start;
-    Seconds end;
+    Seconds start{};
+    Seconds end{};
 };
 
 /// A training step in steady state.
 struct StepRun {
-    Seconds step_time;
-    std::vector<RankTime> ranks;  ///< by RankId
-    std::vector<CollectiveUse> collectives;  ///< in order of first call
-    std::vector<LinkUse> links;   ///< every link that carried something in the reported step, by LinkId
-    std::vector<Span> spans;      ///< of the reported step, by rank, stream, start
-    SimulatorUse simulator;
+    Seconds step_time{};
+    std::vector<RankTime> ranks{};             ///< by RankId
+    std::vector<CollectiveUse> collectives{};  ///< in order of first call
+    std::vector<LinkUse> links{};              ///< every link that carried something in the reported step, by LinkId
+    std::vector<Span> spans{};                 ///< of the reported step, by rank, stream, start
+    SimulatorUse simulator{};
 };
 
 }  // namespace lockstep::replay

@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/base/diagnostics.h"
+#include "sim/engine/engines.h"
+#include "sim/replay/choice.h"
+#include "sim/replay/player.h"
+#include "sim/replay/replay.h"
+
+namespace lockstep::replay {
+
+namespace {
+
+constexpr std::size_t waiting_ranks_named = 8;
+/// `auto` leaves out algorithms that take more than this many messages and this many times the leanest candidate's:
+/// simulating them would cost more than the answer is worth, and so many messages only pay off when they are tiny.
+constexpr double messages_always_simulated = 2e6;
+constexpr double messages_over_leanest = 64;
+
+/// Hears when the ranks of a lone collective end.
+class LoneCollective final : public Conductor {
+  public:
+    void on_timer(std::uint64_t) override {}
+    void on_rank_end(PlayId, RankId) override { ++ended; }
+
+    std::size_t ended = 0;
+};
+
+/// The time for one candidate, on the default engine whatever engine the caller uses, so that the choice does not
+/// depend on it.
+Seconds simulated_time(const collective::Algorithm& algorithm, const collective::Communicator& communicator,
+                       const collective::Request& request, const Settings& settings) {
+    Settings quiet = settings;
+    quiet.make_engine = engine::engines().front().make;
+    return run_schedule(communicator, algorithm.make(communicator, request), request.bytes, quiet).time;
+}
+
+}  // namespace
+
+std::vector<LinkUse> link_uses(const fabric::Fabric& fabric, const std::vector<double>& bytes, Seconds time) {
+    std::vector<LinkUse> uses;
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        if (bytes[at] > 0) {
+            const auto link = id_at<LinkId>(at);
+            const double capacity = fabric.link(link).bandwidth.value * time.value;
+            uses.push_back({link, bytes[at], capacity > 0 ? bytes[at] / capacity : 0.0});
+        }
+    }
+    return uses;
+}
+
+const collective::Algorithm& chosen_algorithm(const collective::Communicator& communicator,
+                                              const collective::Request& request, std::string_view name,
+                                              const Settings& settings) {
+    if (name != "auto") {
+        const collective::Algorithm& algorithm = collective::algorithm_named(name);
+        if (std::find(algorithm.operations.begin(), algorithm.operations.end(), request.operation) ==
+            algorithm.operations.end()) {
+            throw InputError(
+                fmt::format("algorithm `{}` does not do {}", name, collective::name_of(request.operation)));
+        }
+        if (const auto obstacle = algorithm.obstacle(communicator, request)) {
+            throw InputError(fmt::format("algorithm `{}` cannot be used here: {}", name, *obstacle));
+        }
+        return algorithm;
+    }
+    const auto candidates = collective::candidates(communicator, request);
+    if (candidates.empty()) {
+        throw InputError(fmt::format("no algorithm does {} on these {} ranks", collective::name_of(request.operation),
+                                     communicator.size()));
+    }
+    if (candidates.size() == 1 || request.bytes.value == 0 || communicator.size() == 1) {
+        return *candidates.front();
+    }
+    double leanest = std::numeric_limits<double>::infinity();
+    for (const collective::Algorithm* candidate : candidates) {
+        leanest = std::min(leanest, candidate->messages(communicator, request));
+    }
+    const collective::Algorithm* best = nullptr;
+    Seconds least{std::numeric_limits<double>::infinity()};
+    std::optional<std::string> last_problem;
+    for (const collective::Algorithm* candidate : candidates) {
+        if (candidate->messages(communicator, request) >
+            std::max(messages_always_simulated, messages_over_leanest * leanest)) {
+            continue;
+        }
+        try {
+            const Seconds time = simulated_time(*candidate, communicator, request, settings);
+            // Algorithms that differ by rounding only are tied: the first of the table wins, on any machine.
+            if (time.value < least.value * (1 - 1e-9)) {
+                least = time;
+                best = candidate;
+            }
+        } catch (
+            const SimulationError& problem) {  // say, two ranks that no path joins: another algorithm may not need it
+            last_problem = problem.what();
+        }
+    }
+    if (best == nullptr) {
+        throw SimulationError(last_problem.value_or("no algorithm could be simulated"));
+    }
+    return *best;
+}
+
+CollectiveRun run_schedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
+                           Bytes bytes, const Settings& settings) {
+    CollectiveRun run{.bytes = bytes,
+                      .algorithm = schedule.algorithm,
+                      .protocol = std::string(protocol_name),
+                      .channels = schedule.channels,
+                      .lower_bound = collective::lower_bound(
+                          communicator, {.operation = schedule.operation, .bytes = bytes, .root = schedule.root})};
+    if (bytes.value == 0 || communicator.size() == 1) {
+        return run;  // NCCL returns at once, too
+    }
+    PreparedSchedule prepared(communicator, schedule, bytes);
+    const auto engine = settings.make_engine(communicator.fabric());
+    LoneCollective conductor;
+    Player player(*engine, *settings.router, conductor);
+    player.on_progress = settings.on_progress;
+    std::vector<double> link_bytes(communicator.fabric().link_count(), 0.0);
+    const PlayId play = player.open(prepared, &link_bytes);
+    for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
+        player.arrive(play, id_at<RankId>(rank));
+    }
+    player.run();
+    if (conductor.ended != communicator.size()) {
+        throw SimulationError(fmt::format(
+            "deadlock: {} of {} ranks cannot finish `{}`: {}", communicator.size() - conductor.ended,
+            communicator.size(), schedule.algorithm, fmt::join(player.waiting(play, waiting_ranks_named), "; ")));
+    }
+    run.time = engine->now();
+    run.links = link_uses(communicator.fabric(), link_bytes, run.time);
+    run.simulator = player.use();
+    return run;
+}
+
+CollectiveRun run_collective(const collective::Communicator& communicator, const collective::Request& request,
+                             std::string_view algorithm, const Settings& settings) {
+    const collective::Algorithm& chosen = chosen_algorithm(communicator, request, algorithm, settings);
+    if (request.bytes.value == 0 || communicator.size() == 1) {
+        return run_schedule(communicator,
+                            {.algorithm = chosen.name,
+                             .operation = request.operation,
+                             .ranks = static_cast<std::uint32_t>(communicator.size())},
+                            request.bytes, settings);
+    }
+    return run_schedule(communicator, chosen.make(communicator, request), request.bytes, settings);
+}
+
+}  // namespace lockstep::replay

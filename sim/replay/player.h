@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/engine/engine.h"
+#include "sim/fabric/route.h"
+#include "sim/replay/prepared_schedule.h"
+#include "sim/replay/result.h"
+
+namespace lockstep::replay {
+
+/// One performance of a schedule by its communicator.
+enum class PlayId : std::uint32_t {};
+
+/// Who asks the player for timers and performances, and hears when they end.
+class Conductor {
+  public:
+    virtual ~Conductor() = default;
+    virtual void on_timer(std::uint64_t token) = 0;
+    /// The rank has run its whole program and its messages have arrived. Never called from within a call to the player.
+    virtual void on_rank_end(PlayId play, RankId rank) = 0;
+};
+
+/// Plays schedules on an engine: turns the instructions of ranks into flows, any number of performances side by side.
+///
+/// A message spends its route's latency and then moves its bytes; messages of one connection move one after another, in
+/// order, while their latencies overlap. So a message alone takes latency + bytes/rate (cut-through: latency adds per
+/// link, the payload's time counts once), and a train of them keeps the links busy.
+class Player final : private engine::Events {
+  public:
+    /// All must outlive the player.
+    Player(engine::Engine& engine, fabric::Router& router, Conductor& conductor);
+    ~Player() override;
+
+    std::function<void(Seconds now, std::uint64_t messages)> on_progress;  ///< called every some ten thousand messages
+
+    Seconds now() const { return engine_->now(); }
+    void set_timer(Seconds delay, std::uint64_t token);
+
+    /// A new performance in which no rank has arrived yet.
+    /// link_bytes: where to add what crosses each link, by LinkId; may be null; must outlive the performance.
+    PlayId open(PreparedSchedule& schedule, std::vector<double>* link_bytes);
+    /// The rank arrives and starts its program. Once per rank and performance.
+    void arrive(PlayId play, RankId rank);
+    /// Works until nothing is left to happen.
+    void run();
+
+    /// What keeps the ranks of a performance from ending: "rank 3 waits for a message from rank 2 (channel 0)", at most
+    /// `most` of them. Empty if all have ended.
+    std::vector<std::string> waiting(PlayId play, std::size_t most) const;
+    bool has_ended(PlayId play) const;
+
+    const SimulatorUse& use() const { return use_; }
+
+  private:
+    struct ThreadState;
+    struct ConnectionState;
+    struct Inbox;
+    struct Play;
+    struct Message;
+    struct Reduction;
+
+    void on_timer(engine::Token token) override;
+    void on_flow_end(engine::Token token) override;
+
+    void advance(std::uint32_t play_at, std::uint32_t thread_at);
+    void post(std::uint32_t play_at, std::uint32_t connection_at, Bytes bytes);
+    void contribute(std::uint32_t play_at, const Step& step, Bytes bytes);
+    void start_head(std::uint32_t play_at, std::uint32_t connection_at);
+    void move_head(std::uint32_t play_at, std::uint32_t connection_at);
+    void deliver(std::uint32_t play_at, std::uint32_t inbox_at);
+    void settle(std::uint32_t play_at, RankId rank);
+    const fabric::Route& route_of(Play& play, Connection& connection);
+    static void account(Play& play, ConnectionState& state);
+    void close(Play& play);
+    void tell_ended();
+
+    engine::Engine* engine_;
+    fabric::Router* router_;
+    Conductor* conductor_;
+    std::deque<Play> plays_;
+    std::vector<std::uint32_t> free_plays_;
+    std::vector<Message> messages_;
+    std::vector<std::uint32_t> free_messages_;
+    std::deque<std::pair<PlayId, RankId>> ended_;
+    SimulatorUse use_;
+};
+
+}  // namespace lockstep::replay

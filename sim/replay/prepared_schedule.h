@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/collective/communicator.h"
+#include "sim/collective/schedule.h"
+#include "sim/fabric/route.h"
+
+namespace lockstep::replay {
+
+/// What a connection carries: a message between two ranks, or the traffic of an in-switch reduction or multicast.
+enum class Carrier : std::uint8_t { message, reduction, multicast };
+
+/// A first-in-first-out lane of one channel. Its far ends are inboxes: one, or for a multicast one for each member.
+struct Connection {
+    Carrier carrier = Carrier::message;
+    RankId from{};  ///< the sender; of a reduction, the rank that reads
+    RankId to{};    ///< of a message, the receiver; else as `from`
+    std::uint32_t channel = 0;
+    std::uint32_t group = 0;  ///< of in-switch traffic
+    std::uint32_t first_inbox = 0;
+    const fabric::Route* route = nullptr;  ///< found when first used, unless routing is adaptive
+};
+
+struct ConnectionTable;  // who meets where, while programs are read: private to prepared_schedule.cpp
+
+/// An instruction with its connection looked up.
+struct Step {
+    collective::Verb verb = collective::Verb::send;
+    std::uint32_t connection = 0;
+    std::uint32_t slot = 0;  ///< receives: the inbox; contribute: the member's place in the group
+    std::uint32_t count = 1;
+    collective::ChunkIndex chunk;
+};
+
+struct StepLoop {
+    std::uint32_t iterations = 1;
+    std::uint32_t first_step = 0;
+    std::uint32_t step_count = 0;
+};
+
+struct StepThread {
+    RankId rank{};
+    std::uint32_t rounds = 1;
+    std::uint32_t round_stride = 0;
+    std::uint32_t first_loop = 0;
+    std::uint32_t loop_count = 0;
+};
+
+/// A schedule laid out flat for playing, for vectors of one size over one communicator. Empty threads and loops are
+/// left out.
+class PreparedSchedule {
+  public:
+    /// Throws: SimulationError when a program is not one (a peer that does not exist, itself as peer, chunks beyond the
+    /// vector, a member that is not in its group), naming the rank.
+    PreparedSchedule(const collective::Communicator& communicator, const collective::Schedule& schedule, Bytes bytes);
+
+    std::size_t rank_count() const { return thread_begin_.size() - 1; }
+    std::span<const StepThread> threads() const { return threads_; }
+    /// Threads of a rank are consecutive: [first_thread(r), first_thread(r + 1)).
+    std::uint32_t first_thread(RankId rank) const { return thread_begin_[index(rank)]; }
+    std::uint32_t thread_count(RankId rank) const {
+        return thread_begin_[index(rank) + 1] - thread_begin_[index(rank)];
+    }
+    const StepLoop& loop(std::uint32_t at) const { return loops_[at]; }
+    const Step& step(std::uint32_t at) const { return steps_[at]; }
+    std::span<Connection> connections() { return connections_; }
+    std::span<const Connection> connections() const { return connections_; }
+    std::size_t inbox_count() const { return inbox_count_; }
+    std::span<const RankId> group(std::uint32_t at) const { return groups_[at]; }
+    VertexId gpu(RankId rank) const { return gpus_[index(rank)]; }
+    Bytes bytes_of(const Step& step, std::uint32_t first_chunk) const {
+        return collective::chunk_bytes(bytes_, chunks_, first_chunk, step.count);
+    }
+
+  private:
+    void add_program(RankId rank, const collective::RankProgram& program, ConnectionTable& table);
+
+    Bytes bytes_{};
+    std::uint32_t chunks_ = 1;
+    std::vector<VertexId> gpus_{};
+    std::vector<std::vector<RankId>> groups_{};
+    std::vector<StepThread> threads_{};
+    std::vector<std::uint32_t> thread_begin_{};
+    std::vector<StepLoop> loops_{};
+    std::vector<Step> steps_{};
+    std::vector<Connection> connections_{};
+    std::size_t inbox_count_ = 0;
+};
+
+}  // namespace lockstep::replay
