@@ -79,6 +79,9 @@ void require_text(std::string_view text, const std::string& name) {
 std::string read_text_file(const std::filesystem::path& path) {
     namespace fs = std::filesystem;
     const SourcePosition whole{path.string(), 0, 0};
+    if (path.empty()) {
+        throw InputError("expected the path of a file, got an empty one");
+    }
     std::error_code failure;
     const fs::file_status status = fs::status(path, failure);
     if (status.type() == fs::file_type::not_found) {

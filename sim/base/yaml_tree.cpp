@@ -22,6 +22,38 @@ constexpr int deepest = 100;
 /// Aliases of aliases multiply: nine lines can stand for a billion values.
 constexpr std::uint64_t most_values = 20'000'000;
 
+/// Where a line and column, both from 0 and the column in bytes, stand in `text`; at most its end.
+std::size_t offset_of(std::string_view text, int line, int column) {
+    std::size_t begin = 0;
+    for (int passed = 0; passed < line && begin < text.size(); ++passed) {
+        begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    }
+    return std::min(begin + static_cast<std::size_t>(column), text.size());
+}
+
+/// Whether the quoted scalar that `text` begins with (an anchor may come first) ends; true if it begins with none.
+bool quote_is_closed(std::string_view text) {
+    if (text.starts_with('&')) {
+        const std::size_t blank = std::min(text.find_first_of(" \t\r\n"), text.size());
+        text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n", blank), text.size()));
+    }
+    if (text.empty() || (text.front() != '"' && text.front() != '\'')) {
+        return true;
+    }
+    const char quote = text.front();
+    for (std::size_t at = 1; at < text.size(); ++at) {
+        if (quote == '"' && text[at] == '\\') {
+            ++at;  // \" is a character of the text
+        } else if (text[at] == quote) {
+            if (quote == '"' || at + 1 == text.size() || text[at + 1] != quote) {
+                return true;
+            }
+            ++at;  // '' is a character of the text
+        }
+    }
+    return false;
+}
+
 /// Builds the tree from the events of yaml-cpp's parser, whose own tree loses duplicate keys and reads 010 as 8.
 class TreeBuilder final : public YAML::EventHandler {
   public:
@@ -55,6 +87,7 @@ class TreeBuilder final : public YAML::EventHandler {
     void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   const std::string& text) override {
         refuse_tag(mark, tag);
+        last_quoted_ = tag == "!" ? std::optional(mark) : std::nullopt;
         if (awaits_key()) {
             if (anchor != YAML::NullAnchor) {
                 fail(mark, "expected a plain text as key, got an anchor");
@@ -87,6 +120,14 @@ class TreeBuilder final : public YAML::EventHandler {
     }
 
     bool empty() const { return documents_ == 0; }
+
+    /// yaml-cpp 0.7 takes a quote that is open at the end of the file for closed if the file ends with a line feed.
+    /// Throws: InputError. Requires: `text` is what was parsed, to its end.
+    void require_closed_quote(std::string_view text) const {
+        if (last_quoted_ && !quote_is_closed(text.substr(offset_of(text, last_quoted_->line, last_quoted_->column)))) {
+            fail(*last_quoted_, "not YAML: the quote that begins here is never closed");
+        }
+    }
 
   private:
     /// A finished value, with what it amounts to when aliases are followed.
@@ -202,18 +243,16 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlDocument& document_;
     std::vector<Open> stack_;
     std::map<YAML::anchor_t, Value> anchors_;
+    std::optional<YAML::Mark> last_quoted_;  ///< where the last scalar begins if it is quoted
     int documents_ = 0;
 };
 
 }  // namespace
 
 SourcePosition YamlDocument::position(int line, int byte_column) const {
-    std::size_t begin = 0;
-    for (int l = 1; l < line && begin < text.size(); ++l) {
-        begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    }
+    const std::size_t begin = offset_of(text, line - 1, 0);
     const std::string_view before =
-        std::string_view(text).substr(std::min(begin, text.size()), static_cast<std::size_t>(byte_column - 1));
+        std::string_view(text).substr(begin, offset_of(text, line - 1, byte_column - 1) - begin);
     const auto continuations =
         std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; });
     return {name, line, byte_column - static_cast<int>(continuations)};
@@ -232,6 +271,7 @@ std::shared_ptr<const YamlDocument> parse_yaml_document(std::string_view text, s
         TreeBuilder builder(*document);
         while (parser.HandleNextDocument(builder)) {
         }
+        builder.require_closed_quote(text);
         if (builder.empty() || document->root == nullptr ||
             std::holds_alternative<YamlNothing>(document->root->content)) {
             throw InputError({document->name, 0, 0},
