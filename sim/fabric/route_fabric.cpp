@@ -1,0 +1,306 @@
+#include "sim/fabric/route_fabric.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "sim/base/diagnostics.h"
+#include "sim/fabric/route_leaves.h"
+
+namespace lockstep::fabric {
+namespace {
+
+// Enough for the switches of 131,072 GPUs, and small beside the routes themselves.
+constexpr std::size_t distances_budget = std::size_t{384} << 20;
+constexpr std::size_t cores_budget = std::size_t{256} << 20;
+
+bool leaves_machine(const Fabric& fabric, LinkId link) {
+    const std::optional<NodeId>& node = fabric.vertex(fabric.from(link)).node;
+    return !node || node != fabric.vertex(fabric.to(link)).node;
+}
+
+bool carries_others(const Fabric& fabric, VertexId id) {
+    const Vertex& vertex = fabric.vertex(id);
+    if (!vertex.relays) {
+        return false;
+    }
+    if (vertex.kind != VertexKind::gpu) {
+        return !vertex.node;
+    }
+    const auto links = fabric.links_out_of(id);
+    return std::any_of(links.begin(), links.end(), [&](LinkId link) {
+        return leaves_machine(fabric, link) && fabric.vertex(fabric.to(link)).kind == VertexKind::gpu;
+    });
+}
+
+}  // namespace
+
+FabricSearch::FabricSearch(const Fabric& fabric)
+    : fabric_(&fabric), distances_(distances_budget), cores_(cores_budget) {
+    slot_of_.assign(fabric.vertex_count(), Hop::beyond);
+    for (std::size_t v = 0; v < fabric.vertex_count(); ++v) {
+        if (carries_others(fabric, id_at<VertexId>(v))) {
+            slot_of_[v] = static_cast<std::uint32_t>(vertex_of_.size());
+            vertex_of_.push_back(id_at<VertexId>(v));
+        }
+    }
+    first_hop_.push_back(0);
+    std::vector<bool> meets_machines(vertex_of_.size(), false);
+    for (std::size_t slot = 0; slot < vertex_of_.size(); ++slot) {
+        meets_machines[slot] = fabric.vertex(vertex_of_[slot]).kind == VertexKind::gpu;
+        for (const LinkId link : fabric.links_out_of(vertex_of_[slot])) {
+            const std::uint32_t to = slot_of_[index(fabric.to(link))];
+            if (to != Hop::beyond) {
+                hops_.push_back({link, to});
+            } else {
+                meets_machines[slot] = true;
+            }
+        }
+        first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
+    }
+    std::vector<std::uint32_t> neighbours;
+    neighbours.reserve(hops_.size());
+    for (const Hop& hop : hops_) {
+        neighbours.push_back(hop.to);
+    }
+    LeafOrder order = order_leaves(first_hop_, neighbours, meets_machines);
+    component_ = std::move(order.component);
+    leaf_rank_ = std::move(order.rank);
+    below_.resize(vertex_of_.size());
+}
+
+const std::vector<VertexId>& FabricSearch::endpoints_of(std::uint32_t slot) {
+    std::vector<VertexId>& below = below_[slot];
+    if (below.empty()) {
+        for (const LinkId link : fabric_->links_out_of(vertex_of_[slot])) {
+            if (slot_of_[index(fabric_->to(link))] == Hop::beyond) {
+                below.push_back(fabric_->to(link));
+            }
+        }
+        std::sort(below.begin(), below.end());
+        below.erase(std::unique(below.begin(), below.end()), below.end());
+    }
+    return below;
+}
+
+std::uint32_t FabricSearch::attachment_of(std::vector<std::uint32_t> slots) {
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    std::string bytes(slots.size() * sizeof(std::uint32_t), '\0');
+    std::memcpy(bytes.data(), slots.data(), bytes.size());
+    const auto [place, added] =
+        attachment_number_.try_emplace(std::move(bytes), static_cast<std::uint32_t>(attachments_.size()));
+    if (added) {
+        attachments_.push_back(std::move(slots));
+    }
+    return place->second;
+}
+
+std::optional<std::uint32_t> FabricSearch::endpoint(VertexId vertex) {
+    const auto known = endpoint_of_.find(static_cast<std::uint32_t>(vertex));
+    if (known != endpoint_of_.end()) {
+        return known->second;
+    }
+    Endpoint made;
+    made.vertex = vertex;
+    std::vector<std::uint32_t> slots;
+    for (const LinkId link : fabric_->links_out_of(vertex)) {
+        if (!leaves_machine(*fabric_, link)) {
+            continue;
+        }
+        const std::uint32_t slot = slot_of_[index(fabric_->to(link))];
+        if (slot == Hop::beyond) {
+            made.direct.push_back(link);
+        } else {
+            made.up.push_back({link, slot});
+            slots.push_back(slot);
+        }
+    }
+    if (slot_of_[index(vertex)] != Hop::beyond) {
+        made.slot = slot_of_[index(vertex)];
+        made.up.clear();
+        slots.assign(1, *made.slot);
+    }
+    if (slots.empty() && made.direct.empty()) {
+        return std::nullopt;
+    }
+    made.attachment = attachment_of(slots);
+    if (!slots.empty()) {
+        made.leaf = leaf_rank_[slots_of(made.attachment).front()];
+    }
+    if (!made.up.empty()) {
+        const std::vector<VertexId>& siblings = endpoints_of(slots_of(made.attachment).front());
+        made.port =
+            static_cast<std::uint32_t>(std::lower_bound(siblings.begin(), siblings.end(), vertex) - siblings.begin());
+        made.ports = static_cast<std::uint32_t>(siblings.size());
+    }
+    const auto number = static_cast<std::uint32_t>(endpoints_.size());
+    endpoints_.push_back(std::move(made));
+    endpoint_of_.emplace(static_cast<std::uint32_t>(vertex), number);
+    return number;
+}
+
+bool FabricSearch::connects(const Endpoint& from, const Endpoint& to) const {
+    for (const std::uint32_t a : slots_of(from.attachment)) {
+        for (const std::uint32_t b : slots_of(to.attachment)) {
+            if (component_[a] == component_[b]) {
+                return true;
+            }
+        }
+    }
+    return !direct_links(from, to).empty();
+}
+
+std::vector<LinkId> FabricSearch::direct_links(const Endpoint& from, const Endpoint& to) const {
+    std::vector<LinkId> links;
+    for (const LinkId link : from.direct) {
+        if (fabric_->to(link) == to.vertex) {
+            links.push_back(link);
+        }
+    }
+    return links;
+}
+
+std::uint16_t FabricSearch::nearest(const Endpoint& from, const Distances& distances) const {
+    std::uint16_t least = unseen;
+    for (const std::uint32_t slot : slots_of(from.attachment)) {
+        least = std::min(least, distances.of[slot]);
+    }
+    return least;
+}
+
+const FabricSearch::Distances& FabricSearch::distances(const Endpoint& from, const Endpoint& to) {
+    Distances* known = distances_.find(to.attachment);
+    if (known == nullptr) {
+        Distances fresh;
+        fresh.of.assign(vertex_of_.size(), unseen);
+        for (const std::uint32_t slot : slots_of(to.attachment)) {
+            fresh.of[slot] = 0;
+            fresh.queue.push_back(slot);
+        }
+        const std::size_t bytes = vertex_of_.size() * (sizeof(std::uint16_t) + sizeof(std::uint32_t));
+        known = &distances_.insert(to.attachment, std::move(fresh), bytes);
+    }
+    // Go on until all slots as near as the source's nearest are known: another of its switches may be among them.
+    while (known->head < known->queue.size()) {
+        const std::uint32_t slot = known->queue[known->head];
+        const std::uint16_t distance = known->of[slot];
+        const std::uint16_t found = nearest(from, *known);
+        if (found != unseen && distance >= found) {
+            break;
+        }
+        if (distance + 1 == unseen) {
+            throw SimulationError("the fabric is more than 65,534 links across");
+        }
+        ++known->head;
+        for (const Hop& hop : hops_from(slot)) {
+            if (known->of[hop.to] == unseen) {
+                known->of[hop.to] = static_cast<std::uint16_t>(distance + 1);
+                known->queue.push_back(hop.to);
+            }
+        }
+    }
+    if (known->head == known->queue.size()) {
+        known->queue = {};  // all is known
+        known->head = 0;
+    }
+    return *known;
+}
+
+void FabricSearch::hops_to(const Endpoint& to, std::uint32_t slot, const Distances& distances,
+                           std::vector<Hop>& hops) const {
+    hops.clear();
+    const std::uint16_t distance = distances.of[slot];
+    if (distance > 0) {
+        for (const Hop& hop : hops_from(slot)) {
+            if (distances.of[hop.to] + 1 == distance) {
+                hops.push_back(hop);
+            }
+        }
+        return;
+    }
+    for (const Hop& hop : to.up) {
+        if (hop.to == slot) {
+            hops.push_back({fabric_->reverse(hop.link), Hop::beyond});
+        }
+    }
+}
+
+const FabricSearch::Core& FabricSearch::core(const Endpoint& from, const Endpoint& to) {
+    const std::uint64_t key = (std::uint64_t{from.attachment} << 32U) | to.attachment;
+    if (const Core* known = cores_.find(key)) {
+        return *known;
+    }
+    const Distances& field = distances(from, to);
+    const std::uint16_t start = nearest(from, field);
+    Core made;
+    std::unordered_map<std::uint32_t, std::uint32_t> place;  // by slot; looked up only
+    for (const std::uint32_t slot : slots_of(from.attachment)) {
+        if (field.of[slot] == start) {
+            place.emplace(slot, static_cast<std::uint32_t>(made.slots.size()));
+            made.slots.push_back(slot);
+        }
+    }
+    made.entries = made.slots.size();
+    for (std::size_t v = 0; v < made.slots.size(); ++v) {
+        const std::uint16_t distance = field.of[made.slots[v]];
+        for (const Hop& hop : hops_from(made.slots[v])) {
+            if (distance > 0 && field.of[hop.to] + 1 == distance) {
+                const auto [found, added] = place.try_emplace(hop.to, static_cast<std::uint32_t>(made.slots.size()));
+                if (added) {
+                    made.slots.push_back(hop.to);
+                }
+                made.dag.steps.push_back({hop.link, found->second});
+            }
+        }
+        made.dag.first.push_back(static_cast<std::uint32_t>(made.dag.steps.size()));
+    }
+    const std::size_t bytes = made.dag.steps.size() * sizeof(PathDag::Step) + made.slots.size() * 8;
+    return cores_.insert(key, std::move(made), bytes);
+}
+
+PathDag FabricSearch::minimal_paths(const Endpoint& from, const Endpoint& to) {
+    PathDag dag;
+    for (const LinkId link : direct_links(from, to)) {
+        dag.steps.push_back({link, 1});
+    }
+    if (!dag.steps.empty()) {
+        dag.first = {0, static_cast<std::uint32_t>(dag.steps.size()), static_cast<std::uint32_t>(dag.steps.size())};
+        return dag;
+    }
+    const Core& inner = core(from, to);
+    const auto vertices = static_cast<std::uint32_t>(inner.slots.size());
+    const std::uint32_t before = from.slot ? 0 : 1;
+    dag.steps.reserve(inner.dag.steps.size() + from.up.size() + to.up.size());
+    dag.first.reserve(inner.dag.first.size() + 2);
+    if (!from.slot) {
+        for (const Hop& hop : from.up) {
+            const auto entries = inner.slots.begin() + static_cast<std::ptrdiff_t>(inner.entries);
+            const auto entry = std::find(inner.slots.begin(), entries, hop.to);
+            if (entry != entries) {
+                dag.steps.push_back({hop.link, before + static_cast<std::uint32_t>(entry - inner.slots.begin())});
+            }
+        }
+        dag.first.push_back(static_cast<std::uint32_t>(dag.steps.size()));
+    }
+    for (std::uint32_t v = 0; v < vertices; ++v) {
+        for (const PathDag::Step& step : inner.dag.steps_from(v)) {
+            dag.steps.push_back({step.link, step.to + before});
+        }
+        if (!to.slot && inner.dag.steps_from(v).empty()) {  // one of the target's own switches
+            for (const Hop& hop : to.up) {
+                if (hop.to == inner.slots[v]) {
+                    dag.steps.push_back({fabric_->reverse(hop.link), before + vertices});
+                }
+            }
+        }
+        dag.first.push_back(static_cast<std::uint32_t>(dag.steps.size()));
+    }
+    if (!to.slot) {
+        dag.first.push_back(static_cast<std::uint32_t>(dag.steps.size()));
+    }
+    return dag;
+}
+
+}  // namespace lockstep::fabric

@@ -1,0 +1,336 @@
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/diagnostics.h"
+#include "sim/fabric/route.h"
+#include "sim/fabric/route_choice.h"
+#include "sim/fabric/route_dag.h"
+#include "sim/fabric/route_fabric.h"
+#include "sim/fabric/route_gateways.h"
+#include "sim/fabric/route_in_switch.h"
+#include "sim/fabric/route_missing.h"
+#include "sim/fabric/route_node.h"
+#include "sim/fabric/route_sum.h"
+
+namespace lockstep::fabric {
+namespace {
+
+std::uint64_t scramble(std::uint64_t value) {
+    value = (value ^ (value >> 32U)) * 0x9e3779b97f4a7c15U;
+    return value ^ (value >> 29U);
+}
+
+std::uint64_t pair_of(VertexId from, VertexId to) {
+    return (std::uint64_t{index(from)} << 32U) | std::uint64_t{index(to)};
+}
+
+struct FlowKey {
+    std::uint64_t pair;
+    std::uint32_t flow;
+    bool operator==(const FlowKey&) const = default;
+};
+
+struct HashPair {
+    std::size_t operator()(std::uint64_t pair) const { return scramble(pair); }
+    std::size_t operator()(const FlowKey& key) const { return scramble(scramble(key.pair) + key.flow); }
+};
+
+// Compares routes by the links they cross.
+struct SameLinks {
+    std::size_t operator()(const Route* route) const {
+        std::uint64_t hash = route->links.size();
+        for (const RouteShare& part : route->links) {
+            hash = scramble(hash + index(part.link));
+        }
+        return hash;
+    }
+    bool operator()(const Route* a, const Route* b) const {
+        return std::equal(
+            a->links.begin(), a->links.end(), b->links.begin(), b->links.end(),
+            [](const RouteShare& x, const RouteShare& y) { return x.link == y.link && x.share == y.share; });
+    }
+};
+
+// One NIC of the source, the NIC of the destination it sends to, and the part of the flow it carries.
+struct Stripe {
+    const Gateway* out;
+    const Gateway* in;
+    double share;
+};
+
+}  // namespace
+
+struct Router::Data {
+    Data(const Fabric& fabric_of_run, RoutingPolicy policy_of_run, std::uint64_t seed_of_run)
+        : fabric(fabric_of_run),
+          policy(policy_of_run),
+          seed(seed_of_run),
+          near(fabric),
+          across(fabric),
+          gateways(fabric, near, across),
+          sum(fabric.link_count()) {}
+
+    const Route& keep(Route route) { return routes.emplace_back(std::move(route)); }
+    const Route& keep_once(Route route);
+    const Route& keep_for_pair(VertexId from, VertexId to, Route route);
+    const Route& in_switch(InSwitch operation, std::span<const VertexId> members, VertexId root);
+
+    void check(VertexId from, VertexId to) const;
+    std::optional<Route> route_near(VertexId from, VertexId to);
+    const Route& route_across(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads);
+    std::vector<Stripe> stripes(VertexId from, VertexId to);
+    std::vector<Stripe> detour(VertexId from, VertexId to);
+    Seconds add_stripe(const Stripe& stripe, std::uint32_t flow, LinkLoads loads, bool& has_choice);
+    Seconds add_path(std::span<const LinkId> path, double share);
+    Seconds add_dag(const PathDag& dag, const std::vector<double>& shares, double share);
+
+    const Fabric& fabric;
+    RoutingPolicy policy;
+    std::uint64_t seed;
+    NodeSearch near;
+    FabricSearch across;
+    Gateways gateways;
+    RouteSum sum;
+
+    std::deque<Route> routes;
+    std::unordered_map<std::uint64_t, const Route*, HashPair> of_pair;  // whatever the flow
+    std::unordered_map<FlowKey, const Route*, HashPair> of_flow;        // ecmp, where paths differ
+    std::unordered_set<const Route*, SameLinks, SameLinks> distinct;    // what ecmp and adaptive have handed out
+    std::map<std::tuple<InSwitch, VertexId, std::vector<VertexId>>, const Route*> of_group;
+    std::vector<Gateway> detour_out;  // what the stripes of a detour point at
+    std::vector<Gateway> detour_in;
+};
+
+void Router::Data::check(VertexId from, VertexId to) const {
+    for (const VertexId end : {from, to}) {
+        if (index(end) >= fabric.vertex_count() || fabric.vertex(end).kind != VertexKind::gpu) {
+            throw std::invalid_argument(fmt::format("route: vertex {} is no GPU of the fabric", index(end)));
+        }
+    }
+    if (from == to) {
+        throw std::invalid_argument(fmt::format("route: {} needs no route to itself", fabric.vertex(from).name));
+    }
+}
+
+const Route& Router::Data::keep_once(Route route) {
+    const auto known = distinct.find(&route);
+    if (known != distinct.end()) {
+        return **known;
+    }
+    const Route& kept = keep(std::move(route));
+    distinct.insert(&kept);
+    return kept;
+}
+
+const Route& Router::Data::keep_for_pair(VertexId from, VertexId to, Route route) {
+    const Route& kept = keep(std::move(route));
+    of_pair.emplace(pair_of(from, to), &kept);
+    return kept;
+}
+
+Seconds Router::Data::add_path(std::span<const LinkId> path, double share) {
+    Seconds latency;
+    for (const LinkId link : path) {
+        sum.add(link, share);
+        latency += fabric.link(link).latency;
+    }
+    return latency;
+}
+
+Seconds Router::Data::add_dag(const PathDag& dag, const std::vector<double>& shares, double share) {
+    for (std::size_t s = 0; s < dag.steps.size(); ++s) {
+        sum.add(dag.steps[s].link, shares[s] * share);
+    }
+    return slowest_path(dag, fabric);
+}
+
+// Links between the chips of an island interleave addresses in hardware, whatever the policy of the fabric; a transfer
+// over PCIe takes one path.
+std::optional<Route> Router::Data::route_near(VertexId from, VertexId to) {
+    const std::optional<NodeId>& node = fabric.vertex(from).node;
+    const bool same_node = node && node == fabric.vertex(to).node;
+    if (near.share_island(from, to)) {
+        const PathDag dag = near.minimal_paths(from, to, same_node ? Reach::island : Reach::rack);
+        if (dag.vertex_count() > 0) {
+            return sum.take(add_dag(dag, shares_by_bandwidth(dag, fabric), 1.0));
+        }
+    }
+    if (same_node) {
+        const PathDag dag = near.minimal_paths(from, to, Reach::machine);
+        if (dag.vertex_count() > 0) {
+            std::vector<LinkId> path;
+            append_first(dag, path);
+            return sum.take(add_path(path, 1.0));
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<Stripe> Router::Data::stripes(VertexId from, VertexId to) {
+    const std::span<const Gateway> out = gateways.owned_by(from);
+    const std::span<const Gateway> in = gateways.owned_by(to);
+    std::vector<Stripe> found;
+    Bandwidth total;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        // The same place in both lists is the same rail. Where that NIC is in another plane, the next one that is not.
+        for (std::size_t n = 0; n < in.size(); ++n) {
+            const Gateway& partner = in[(i + n) % in.size()];
+            if (across.connects(across.at(out[i].endpoint), across.at(partner.endpoint))) {
+                found.push_back({&out[i], &partner, out[i].bandwidth.value});
+                total += out[i].bandwidth;
+                break;
+            }
+        }
+    }
+    for (Stripe& stripe : found) {
+        stripe.share = found.size() == 1 ? 1.0 : stripe.share / total.value;
+    }
+    return found;
+}
+
+// Where the GPUs' own NICs do not meet (rails that are separate networks), the flow changes the rail inside a machine:
+// the way of fewest links in the two machines together, and among equals inside the sender's, as NCCL does.
+std::vector<Stripe> Router::Data::detour(VertexId from, VertexId to) {
+    detour_out = gateways.within_reach(from);
+    detour_in = gateways.within_reach(to);
+    std::optional<std::pair<std::size_t, std::size_t>> least;
+    std::vector<Stripe> best;
+    for (const Gateway& in : detour_in) {
+        for (const Gateway& out : detour_out) {
+            const std::pair cost(in.access.size() + out.access.size(), in.access.size());
+            if ((!least || cost < *least) && across.connects(across.at(out.endpoint), across.at(in.endpoint))) {
+                least = cost;
+                best.assign(1, {&out, &in, 1.0});
+            }
+        }
+    }
+    return best;
+}
+
+Seconds Router::Data::add_stripe(const Stripe& stripe, std::uint32_t flow, LinkLoads loads, bool& has_choice) {
+    Seconds latency = add_path(stripe.out->access, stripe.share);
+    std::vector<LinkId> path;
+    if (stripe.out->endpoint != stripe.in->endpoint) {
+        const Endpoint& out = across.at(stripe.out->endpoint);
+        const Endpoint& in = across.at(stripe.in->endpoint);
+        const auto note = [&](auto choice) {
+            return [&has_choice, choice](VertexId at, const std::vector<Hop>& hops, std::uint32_t number,
+                                         std::uint32_t left) mutable {
+                has_choice = has_choice || hops.size() > 1;
+                return choice(at, hops, number, left);
+            };
+        };
+        switch (policy) {
+            case RoutingPolicy::static_:
+                across.append_path(out, in, note(StaticChoice(in)), path);
+                break;
+            case RoutingPolicy::ecmp:
+                across.append_path(out, in, note(EcmpChoice(seed, out.vertex, in.vertex, flow)), path);
+                break;
+            case RoutingPolicy::spray: {
+                const PathDag dag = across.minimal_paths(out, in);
+                latency += add_dag(dag, shares_by_count(dag), stripe.share);
+                break;
+            }
+            case RoutingPolicy::adaptive: {
+                const PathDag dag = across.minimal_paths(out, in);
+                has_choice = has_choice || dag.branches();
+                append_least_loaded(dag, loads, path);
+                break;
+            }
+        }
+    }
+    for (auto link = stripe.in->access.rbegin(); link != stripe.in->access.rend(); ++link) {
+        path.push_back(fabric.reverse(*link));
+    }
+    return latency + add_path(path, stripe.share);
+}
+
+const Route& Router::Data::route_across(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads) {
+    std::vector<Stripe> parts = stripes(from, to);
+    if (parts.empty()) {
+        parts = detour(from, to);
+    }
+    if (parts.empty()) {
+        throw SimulationError(why_no_path(fabric, from, to));
+    }
+    if (policy == RoutingPolicy::adaptive && loads.size() != fabric.link_count()) {
+        throw std::invalid_argument(fmt::format("route: adaptive routing needs the load of each of {} links, got {}",
+                                                fabric.link_count(), loads.size()));
+    }
+    bool has_choice = false;
+    Seconds latency;
+    for (const Stripe& stripe : parts) {
+        latency = std::max(latency, add_stripe(stripe, flow, loads, has_choice));
+    }
+    Route route = sum.take(latency);
+    const bool differs = has_choice && (policy == RoutingPolicy::ecmp || policy == RoutingPolicy::adaptive);
+    if (!differs) {
+        return keep_for_pair(from, to, std::move(route));
+    }
+    const Route& kept = keep_once(std::move(route));
+    if (policy == RoutingPolicy::ecmp) {
+        of_flow.emplace(FlowKey{pair_of(from, to), flow}, &kept);
+    }
+    return kept;
+}
+
+const Route& Router::Data::in_switch(InSwitch operation, std::span<const VertexId> members, VertexId root) {
+    std::tuple key(operation, root, std::vector<VertexId>(members.begin(), members.end()));
+    const auto known = of_group.find(key);
+    if (known != of_group.end()) {
+        return *known->second;
+    }
+    const Route& kept = keep(in_switch_route(fabric, operation, members, root));
+    of_group.emplace(std::move(key), &kept);
+    return kept;
+}
+
+Router::Router(const Fabric& fabric, RoutingPolicy policy, std::uint64_t seed)
+    : data_(std::make_unique<Data>(fabric, policy, seed)) {}
+Router::~Router() = default;
+Router::Router(Router&&) noexcept = default;
+
+RoutingPolicy Router::policy() const { return data_->policy; }
+
+const Route& Router::route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads) {
+    const auto of_pair = data_->of_pair.find(pair_of(from, to));
+    if (of_pair != data_->of_pair.end()) {
+        return *of_pair->second;
+    }
+    if (data_->policy == RoutingPolicy::ecmp) {
+        const auto of_flow = data_->of_flow.find({pair_of(from, to), flow});
+        if (of_flow != data_->of_flow.end()) {
+            return *of_flow->second;
+        }
+    }
+    data_->check(from, to);
+    if (std::optional<Route> near = data_->route_near(from, to)) {
+        return data_->keep_for_pair(from, to, std::move(*near));
+    }
+    return data_->route_across(from, to, flow, loads);
+}
+
+const Route& Router::reduction_route(std::span<const VertexId> members, VertexId root) {
+    return data_->in_switch(InSwitch::reduction, members, root);
+}
+
+const Route& Router::multicast_route(std::span<const VertexId> members, VertexId root) {
+    return data_->in_switch(InSwitch::multicast, members, root);
+}
+
+bool Router::can_reduce_in_switch(std::span<const VertexId> members) const {
+    return !shared_reducers(data_->fabric, members).empty();
+}
+
+}  // namespace lockstep::fabric
