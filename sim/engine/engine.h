@@ -27,10 +27,11 @@ class Events {
     virtual void on_flow_end(Token token) = 0;
 };
 
-/// Simulated time plus fluid flows. At any moment the flows that are under way share the links max-min fairly: the smallest rate is
-/// as large as possible, then the next smallest, and so on, where a flow of rate r uses share * r of each link of its route.
-/// A flow has no latency of its own: who drives the engine spends it before the flow starts. Flows of 0 bytes end at once.
-/// Things that happen at the same instant are reported in the order in which they were started.
+/// Simulated time plus fluid flows. At any moment the flows that are under way share the links max-min fairly: the
+/// smallest rate is as large as possible, then the next smallest, and so on, where a flow of rate r uses share * r of
+/// each link of its route. A flow has no latency of its own: who drives the engine spends it before the flow starts.
+/// Flows of 0 bytes end at once. Things that happen at the same instant are reported in the order in which they were
+/// started.
 class Engine {
   public:
     virtual ~Engine() = default;
