@@ -21,8 +21,18 @@ constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
 struct Cable {
     VertexId a;
     VertexId b;
-    Link link;
+    std::uint32_t link;  // its place in Fabric::Data::links
 };
+
+/// How far back a link looks for an equal one: enough to find the few kinds that a regular fabric has.
+constexpr std::size_t remembered_links = 16;
+
+bool same_link(const Link& a, const Link& b) {
+    const auto fields = [](const Link& l) {
+        return std::tie(l.bandwidth, l.line_rate, l.efficiency, l.latency, l.kind, l.tier, l.cables);
+    };
+    return fields(a) == fields(b);
+}
 
 bool same_model(const GpuModel& a, const GpuModel& b) {
     const auto fields = [](const GpuModel& m) {
@@ -117,6 +127,7 @@ struct Fabric::Data {
     // Only while building.
     std::vector<Vertex> vertices;
     std::vector<Cable> cables;
+    std::vector<Link> links;  // what the cables are; equal ones mostly share an entry
 
     // Only once built.
     Graph graph;
@@ -198,7 +209,7 @@ void Fabric::Data::connect_all() {
     const auto ends = [&](std::uint32_t d) {
         return std::pair(static_cast<std::uint32_t>(source(d)), static_cast<std::uint32_t>(target(d)));
     };
-    const auto link = [this](std::uint32_t d) -> const Link& { return cables[d / 2].link; };
+    const auto link = [this](std::uint32_t d) -> const Link& { return links[cables[d / 2].link]; };
     graph.csr = Graph::Csr(boost::edges_are_sorted, boost::make_transform_iterator(order.begin(), ends),
                            boost::make_transform_iterator(order.end(), ends),
                            boost::make_transform_iterator(order.begin(), link),
@@ -208,6 +219,7 @@ void Fabric::Data::connect_all() {
     }
     vertices = {};
     cables = {};
+    links = {};
 }
 
 Fabric::Fabric(std::unique_ptr<Data> data) : data_(std::move(data)) {}
@@ -281,6 +293,9 @@ VertexId FabricBuilder::add(Vertex vertex) {
     return id_at<VertexId>(data_->vertices.size() - 1);
 }
 
+std::size_t FabricBuilder::vertex_count() const { return data_->vertices.size(); }
+const Vertex& FabricBuilder::vertex(VertexId id) const { return data_->vertices[index(id)]; }
+
 void FabricBuilder::set_gpu_model(VertexId gpu, GpuModel model) {
     if (data_->vertices.at(index(gpu)).kind != VertexKind::gpu) {
         throw std::invalid_argument(fmt::format("vertex `{}` is no gpu", data_->vertices[index(gpu)].name));
@@ -307,7 +322,15 @@ void FabricBuilder::connect(VertexId a, VertexId b, const Link& link) {
     if (std::max(index(a), index(b)) >= data_->vertices.size()) {
         throw std::invalid_argument("link to a vertex that was not added");
     }
-    data_->cables.push_back({a, b, link});
+    auto& links = data_->links;
+    const auto last = links.size() > remembered_links ? links.rbegin() + remembered_links : links.rend();
+    const auto known = std::find_if(links.rbegin(), last, [&](const Link& other) { return same_link(link, other); });
+    std::size_t place = static_cast<std::size_t>(links.rend() - known);
+    if (known == last) {
+        links.push_back(link);
+        place = links.size();
+    }
+    data_->cables.push_back({a, b, static_cast<std::uint32_t>(place - 1)});
 }
 
 void FabricBuilder::set_routing(RoutingPolicy policy) { data_->routing = policy; }

@@ -116,6 +116,9 @@ class FabricBuilder {
 
     NodeId add_node();
     VertexId add(Vertex vertex);
+    std::size_t vertex_count() const;
+    /// Requires: the vertex was added. The reference holds until the next add.
+    const Vertex& vertex(VertexId id) const;
     /// Sets what a GPU is. Requires: the vertex is a GPU.
     void set_gpu_model(VertexId gpu, GpuModel model);
     /// Adds both directions. Requires: a != b.

@@ -1,0 +1,39 @@
+#include "sim/fabric/assembly.h"
+
+#include <fmt/format.h>
+
+namespace lockstep::fabric {
+
+VertexId Assembly::add(Vertex vertex, Seconds crossing, const YamlValue& cause) {
+    if (vertex.kind == VertexKind::gpu && ++gpus_ > Limits::gpus) {
+        cause.fail(fmt::format("more than {} GPUs in one fabric", Limits::gpus));
+    }
+    if (crossing_.size() >= Limits::vertices) {
+        cause.fail(fmt::format("more than {} devices in one fabric", Limits::vertices));
+    }
+    crossing_.push_back(crossing);
+    return builder_.add(std::move(vertex));
+}
+
+void Assembly::connect(VertexId a, VertexId b, const LinkSpec& spec, std::uint32_t cables, const YamlValue& cause) {
+    const std::uint32_t edges = spec.striped ? 1 : cables;
+    links_ += edges;
+    if (links_ > Limits::cables) {
+        cause.fail(fmt::format("more than {} links in one fabric", Limits::cables));
+    }
+    Link link{.bandwidth = spec.model.bandwidth * spec.model.efficiency,
+              .line_rate = spec.model.bandwidth,
+              .efficiency = spec.model.efficiency,
+              .latency = spec.model.latency + (crossing_[index(a)] + crossing_[index(b)]) / 2,
+              .kind = spec.model.kind,
+              .tier = spec.tier};
+    if (spec.striped) {
+        link.bandwidth = link.bandwidth * cables;
+        link.cables = cables;
+    }
+    for (std::uint32_t i = 0; i < edges; ++i) {
+        builder_.connect(a, b, link);
+    }
+}
+
+}  // namespace lockstep::fabric

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/yaml.h"
+#include "sim/fabric/fabric.h"
+#include "sim/fabric/specs.h"
+
+namespace lockstep::fabric {
+
+/// What a file may ask for at most, so that a slip of the pen is a message and not the end of the machine's memory. At
+/// the limit the fabric takes about 4 GB.
+struct Limits {
+    static constexpr std::uint32_t gpus = 2'000'000;
+    static constexpr std::uint32_t vertices = 10'000'000;
+    static constexpr std::uint32_t cables = 20'000'000;
+};
+
+/// A FabricBuilder that knows what a file's devices cost: crossing a device takes time, half of it charged to the link
+/// that enters and half to the one that leaves, so that every path has the whole. Also keeps the limits.
+class Assembly {
+  public:
+    explicit Assembly(std::string name) : builder_(std::move(name)) {}
+
+    FabricBuilder& builder() { return builder_; }
+    const FabricBuilder& builder() const { return builder_; }
+
+    /// Adds a vertex that takes `crossing` to pass. Throws: InputError at `cause` beyond the limits.
+    VertexId add(Vertex vertex, Seconds crossing, const YamlValue& cause);
+    /// Adds `cables` cables between two vertices: one striped link, or parallel ones. Requires: a != b, cables >= 1.
+    /// Throws: InputError at `cause` beyond the limits.
+    void connect(VertexId a, VertexId b, const LinkSpec& spec, std::uint32_t cables, const YamlValue& cause);
+
+  private:
+    FabricBuilder builder_;
+    std::vector<Seconds> crossing_;  // by VertexId
+    std::uint32_t gpus_ = 0;
+    std::uint64_t links_ = 0;
+};
+
+/// The points where nodes meet the fabric: a node's NICs, or its GPUs where it has none.
+struct Endpoints {
+    std::vector<VertexId> all;              ///< node by node
+    std::vector<std::uint32_t> node_start;  ///< node n has all[node_start[n]] up to all[node_start[n + 1]]
+    std::vector<NicModel> nics;             ///< the different models among them
+    bool gpus_relay = true;                 ///< whether all that are GPUs forward the traffic of others
+
+    std::size_t nodes() const { return node_start.size() - 1; }
+};
+
+}  // namespace lockstep::fabric

@@ -1,0 +1,137 @@
+#include "sim/fabric/specs.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace lockstep::fabric {
+
+namespace {
+
+// A rate worked out from parameters may miss that of the port by the rounding of its parts.
+constexpr double rounding = 1.0 + 1e-9;
+
+Tier read_tier(const YamlValue& value) {
+    constexpr std::array tiers{Tier::scale_up, Tier::host, Tier::scale_out};
+    std::vector<std::string> words;
+    for (const Tier tier : tiers) {
+        words.emplace_back(name_of(tier));
+    }
+    const std::string word = value.one_of(words);
+    for (const Tier tier : tiers) {
+        if (name_of(tier) == word) {
+            return tier;
+        }
+    }
+    throw std::logic_error("read_tier: one_of returned another word");
+}
+
+template <class Model, class LookUp>
+Model read_model_fields(YamlMap& map, LookUp look_up) {
+    Model model;
+    if (const auto name = map.find("model")) {
+        model = look_up(*name);
+    }
+    read_fields(map, model);
+    return model;
+}
+
+}  // namespace
+
+LinkSpec read_link_fields(YamlMap& map, const Catalogue& catalogue, Tier tier, const std::optional<LinkSpec>& base) {
+    LinkSpec spec = base.value_or(LinkSpec{.model = {}, .striped = tier != Tier::scale_out, .tier = tier});
+    const auto model = map.find("model");
+    if (model) {
+        spec.model = catalogue.link(*model);
+    }
+    if (!model && !base) {
+        for (const auto* const field : {"bandwidth", "latency"}) {
+            if (!map.find(field)) {
+                map.self().fail(
+                    fmt::format("a link needs a `model`, or `bandwidth` and `latency`; `{}` is missing", field));
+            }
+        }
+    }
+    read_fields(map, spec.model);
+    if (const auto value = map.find("tier")) {
+        spec.tier = read_tier(*value);
+        spec.striped = spec.tier != Tier::scale_out;
+    }
+    if (const auto value = map.find("cables")) {
+        spec.cables = read_count(*value, 1, 4096);
+    }
+    if (const auto value = map.find("striped")) {
+        spec.striped = value->flag();
+    }
+    return spec;
+}
+
+LinkSpec read_link(const YamlValue& value, const Catalogue& catalogue, Tier tier) {
+    if (!value.is_map()) {
+        return {.model = catalogue.link(value), .striped = tier != Tier::scale_out, .tier = tier};
+    }
+    YamlMap map = value.map();
+    LinkSpec spec = read_link_fields(map, catalogue, tier, std::nullopt);
+    map.finish();
+    return spec;
+}
+
+GpuModel read_gpu_fields(YamlMap& map, const Catalogue& catalogue) {
+    return read_model_fields<GpuModel>(map, [&](const YamlValue& name) { return catalogue.gpu(name); });
+}
+
+SwitchModel read_switch_fields(YamlMap& map, const Catalogue& catalogue) {
+    return read_model_fields<SwitchModel>(map, [&](const YamlValue& name) { return catalogue.switch_(name); });
+}
+
+NicModel read_nic_fields(YamlMap& map, const Catalogue& catalogue) {
+    return read_model_fields<NicModel>(map, [&](const YamlValue& name) { return catalogue.nic(name); });
+}
+
+HostModel read_host_fields(YamlMap& map, const Catalogue& catalogue) {
+    return read_model_fields<HostModel>(map, [&](const YamlValue& name) { return catalogue.host(name); });
+}
+
+SwitchModel read_switch(const YamlValue& value, const Catalogue& catalogue) {
+    if (!value.is_map()) {
+        return catalogue.switch_(value);
+    }
+    YamlMap map = value.map();
+    SwitchModel model = read_switch_fields(map, catalogue);
+    map.finish();
+    return model;
+}
+
+void require_port_rate(const LinkSpec& link, const SwitchModel& model, const YamlValue& at) {
+    if (model.port_rate && link.model.bandwidth.value > model.port_rate->value * rounding) {
+        at.fail(fmt::format("a cable of {} is faster than a port of {} ({})", to_text(link.model.bandwidth),
+                            model.name.empty() ? "the switch" : model.name, to_text(*model.port_rate)));
+    }
+}
+
+void require_nic_rate(const LinkSpec& link, const NicModel& nic, const YamlValue& at) {
+    const Bandwidth rate = link.model.bandwidth * link.cables;
+    if (nic.rate && rate.value > nic.rate->value * rounding) {
+        at.fail(fmt::format("a link of {} is faster than {} ({})", to_text(rate),
+                            nic.name.empty() ? "the NIC" : nic.name, to_text(*nic.rate)));
+    }
+}
+
+std::uint32_t read_count(const YamlValue& value, std::uint32_t least, std::uint32_t most) {
+    return static_cast<std::uint32_t>(value.count(least, most));
+}
+
+std::vector<std::uint32_t> read_counts(const YamlValue& value, std::size_t length, std::string_view what,
+                                       std::uint32_t least, std::uint32_t most) {
+    const std::vector<YamlValue> items = value.list();
+    if (items.size() != length) {
+        value.fail(fmt::format("expected {} entries, one per {}, got {}", length, what, items.size()));
+    }
+    std::vector<std::uint32_t> counts;
+    for (const YamlValue& item : items) {
+        counts.push_back(read_count(item, least, most));
+    }
+    return counts;
+}
+
+}  // namespace lockstep::fabric
