@@ -86,8 +86,7 @@ DataFiles::DataFiles(fs::path root) : root_(std::move(root)) {
 
 DataFiles DataFiles::locate() {
     // Read before any thread is started; nothing here writes the environment.
-    if (const char* const told = std::getenv("LOCKSTEP_DATA");
-        told != nullptr && *told != '\0') {  // NOLINT(concurrency-mt-unsafe)
+    if (const char* const told = std::getenv("LOCKSTEP_DATA"); told != nullptr && *told != '\0') {
         try {
             return DataFiles(told);
         } catch (const InputError& error) {
@@ -132,7 +131,7 @@ fs::path DataFiles::resolve(std::string_view folder, std::string_view name_or_pa
     if (looks_like_a_path || (!name_or_path.empty() && is_file(name_or_path))) {
         return name_or_path;
     }
-    const fs::path shipped = root_ / folder / fmt::format("{}{}", name_or_path, extension);
+    fs::path shipped = root_ / folder / fmt::format("{}{}", name_or_path, extension);
     if (!name_or_path.empty() && is_file(shipped)) {
         return shipped;
     }

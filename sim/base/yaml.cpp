@@ -100,7 +100,7 @@ std::string YamlValue::written() const {
     if (!is_scalar()) {
         fail(fmt::format("expected a single value, got {}", kind_read()));
     }
-    const YamlScalar& text = std::get<YamlScalar>(node_->content);
+    const auto& text = std::get<YamlScalar>(node_->content);
     if (text.empty()) {
         fail("expected a value, got an empty text");
     }

@@ -437,13 +437,13 @@ TEST_CASE("YamlFile: nesting has a limit that is reached before the stack ends",
     };
     CHECK_NOTHROW(file_of(nested(99)));  // the top-level mapping is the hundredth
     CHECK_THROWS_WITH(file_of(nested(100)), "f.yaml:1:103: nested deeper than 100 levels");
-    CHECK_THROWS_AS(file_of(nested(1'000'000)), InputError);
-    CHECK_THROWS_AS(file_of(std::string(1'000'000, '[')), InputError);
-    CHECK_THROWS_AS(file_of(std::string(1'000'000, '{')), InputError);
+    CHECK_THROWS_AS(file_of(nested(100'000)), InputError);
+    CHECK_THROWS_AS(file_of(std::string(100'000, '[')), InputError);
+    CHECK_THROWS_AS(file_of(std::string(100'000, '{')), InputError);
     std::string dashes;
     std::string keys;
     std::string blocks;
-    for (int i = 0; i < 10'000; ++i) {
+    for (int i = 0; i < 2'000; ++i) {
         dashes += "- ";
         keys += "? ";
         blocks += std::string(static_cast<std::size_t>(i % 1000), ' ') + "a:\n";
