@@ -26,7 +26,7 @@ class EventHeap {
     /// Adds the event, or moves the one of the same id. Cost: O(log size).
     void set(const Event& event) {
         const std::size_t position = place_of(event.id);
-        const bool later = events_[position].time < event.time;  // a new event stands at infinity: never later
+        const bool later = before(events_[position], event);  // a new event stands at infinity: never later
         events_[position] = event;
         if (later) {
             sift_down(position);

@@ -24,6 +24,10 @@
 #include "sim/engine/instant.h"
 #include "sim/engine/simgrid/whole_shares.h"
 
+/// SimGrid's clock, `simgrid::kernel::EngineImpl::now_`. It goes on from one engine of a process to the next, so that
+/// results would depend on what ran before; the class is in no installed header, hence by its symbol.
+extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
+
 namespace lockstep::engine {
 
 namespace {
@@ -77,6 +81,7 @@ std::unique_ptr<s4u::Engine> make_simulation() {
     }
     int count = static_cast<int>(pointers.size());
     pointers.push_back(nullptr);
+    simgrid_clock = 0.0;
     const HandlersKept handlers;
     return std::make_unique<s4u::Engine>(&count, pointers.data());
 }
@@ -122,7 +127,6 @@ class SimgridEngine final : public Engine {
     static void on_completion(const s4u::Activity& activity);
     bool advance();
     void match_precision_to(double date);
-    double clock() const { return s4u::Engine::get_clock() - origin_; }
 
     std::unique_ptr<s4u::Engine> simulation_;
     NextRouteZone* zone_ = nullptr;  // SimGrid owns it
@@ -133,7 +137,6 @@ class SimgridEngine final : public Engine {
     std::set<s4u::Activity*> stop_;  // SimGrid's loop returns when this is not empty
     double precision_ = 0.0;
 
-    double origin_ = 0.0;  // SimGrid's clock when this engine was made: it never goes back
     double now_ = 0.0;
     std::uint64_t sequence_ = 0;
     bool running_ = false;
@@ -151,7 +154,7 @@ class SimgridEngine final : public Engine {
 };
 
 SimgridEngine::SimgridEngine(const fabric::Fabric& fabric)
-    : simulation_(make_simulation()), origin_(s4u::Engine::get_clock()), loads_(fabric.link_count(), 0) {
+    : simulation_(make_simulation()), loads_(fabric.link_count(), 0) {
     // SimGrid cannot take the handler back: it is set once and finds the engine through the flow.
     static const bool is_set = [] {
         s4u::Activity::on_completion_cb(&SimgridEngine::on_completion);
@@ -290,7 +293,7 @@ bool SimgridEngine::advance() {
         under_way_ > 0 ? start + network_->next_occurring_event(start) : std::numeric_limits<double>::infinity();
     kernel::timer::Timer* alarm = nullptr;
     if (!timers_.empty()) {
-        const double date = std::max(origin_ + timers_.top().time, start);
+        const double date = std::max(timers_.top().time, start);
         next = std::min(next, date);
         alarm = kernel::timer::Timer::set(date, [this, &alarm] {
             alarm = nullptr;
@@ -304,7 +307,7 @@ bool SimgridEngine::advance() {
         alarm->remove();
     }
 
-    now_ = std::max(now_, clock());
+    now_ = std::max(now_, s4u::Engine::get_clock());
     if (alarm == nullptr && !timers_.empty()) {
         now_ = std::max(now_, timers_.top().time);
     }

@@ -1,0 +1,135 @@
+#include "sim/engine/fluid/shared_links.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "tests/engine/water_filling.h"
+#include <catch2/catch.hpp>
+
+namespace lockstep::engine {
+namespace {
+
+fabric::Route route_of(const Transfer& transfer) {
+    fabric::Route route;
+    for (const auto& [wire, share] : transfer.path) {
+        route.links.push_back({id_at<LinkId>(wire), share});
+    }
+    return route;
+}
+
+TEST_CASE("SharedLinks: rates after any changes are those of starting afresh", "[engine]") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        CAPTURE(seed);
+        Dice dice(seed);
+        // From few long chains to many short ones: regions small and large.
+        const std::size_t wires = 2 + dice.below(60);
+        const std::vector<double> capacities = random_capacities(dice, wires);
+        SharedLinks links(capacities);
+        const std::size_t most = 1 + dice.below(60);
+        std::vector<Transfer> kinds = random_transfers(dice, wires, 2 * most);
+        std::vector<std::size_t> kind(most, 0);
+        std::vector<bool> is_under_way(most, false);
+        std::vector<double> rate(most, 0.0);
+
+        for (int instant = 0; instant < 60; ++instant) {
+            CAPTURE(instant);
+            std::vector<bool> is_touched(most, false);  // one change per flow and instant
+            for (std::size_t change = 1 + dice.below(6); change > 0; --change) {
+                const std::size_t flow = dice.below(most);
+                if (is_touched[flow]) {
+                    continue;
+                }
+                is_touched[flow] = true;
+                if (is_under_way[flow]) {
+                    links.remove(static_cast<std::uint32_t>(flow));
+                    is_under_way[flow] = false;
+                    const std::size_t other = dice.below(most);
+                    if (!is_under_way[other] && !is_touched[other]) {  // one of the same route
+                        is_touched[other] = true;
+                        kind[other] = kind[flow];
+                        links.add(static_cast<std::uint32_t>(other), route_of(kinds[kind[other]]));
+                        is_under_way[other] = true;
+                    }
+                } else {
+                    kind[flow] = dice.below(kinds.size());
+                    links.add(static_cast<std::uint32_t>(flow), route_of(kinds[kind[flow]]));
+                    is_under_way[flow] = true;
+                }
+            }
+            const auto changed = links.settle();
+
+            std::vector<Transfer> flows;
+            std::vector<std::uint32_t> numbers;
+            std::vector<std::uint32_t> loads(wires, 0);
+            for (std::uint32_t flow = 0; flow < most; ++flow) {
+                if (is_under_way[flow]) {
+                    flows.push_back(kinds[kind[flow]]);
+                    numbers.push_back(flow);
+                    for (const auto& part : flows.back().path) {
+                        ++loads[part.first];
+                    }
+                }
+            }
+            const std::vector<double> filled = rates_by_filling(capacities, flows);
+            for (std::size_t i = 0; i < flows.size(); ++i) {
+                CAPTURE(numbers[i]);
+                REQUIRE(links.rate(numbers[i]) == Approx(filled[i]).epsilon(1e-8));
+                if (links.rate(numbers[i]) != rate[numbers[i]]) {
+                    REQUIRE(std::find(changed.begin(), changed.end(), numbers[i]) != changed.end());
+                }
+                rate[numbers[i]] = links.rate(numbers[i]);
+            }
+            REQUIRE(std::equal(loads.begin(), loads.end(), links.loads().begin(), links.loads().end()));
+        }
+    }
+}
+
+TEST_CASE("SharedLinks: a long chain of bottlenecks settles", "[engine]") {
+    // Link i of 100 + i carries a flow of its own and two that each also cross a neighbour: a change at one end reaches
+    // the other.
+    const std::size_t wires = 200;
+    std::vector<double> capacities;
+    std::vector<Transfer> flows;
+    for (std::size_t wire = 0; wire < wires; ++wire) {
+        capacities.push_back(100 + static_cast<double>(wire));
+        flows.push_back({{{wire, 1.0}, {(wire + 1) % wires, 1.0}}, 0, 0});
+    }
+    SharedLinks links(capacities);
+    for (std::uint32_t flow = 0; flow < wires; ++flow) {
+        links.add(flow, route_of(flows[flow]));
+        links.settle();
+    }
+    flows.push_back({{{0, 1.0}}, 0, 0});
+    links.add(static_cast<std::uint32_t>(wires), route_of(flows.back()));
+    links.settle();
+    const std::vector<double> filled = rates_by_filling(capacities, flows);
+    for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
+        CHECK(links.rate(flow) == Approx(filled[flow]).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("SharedLinks: a flow that follows another on the same route touches nobody else", "[engine]") {
+    SharedLinks links({100, 100});
+    const fabric::Route route{{{id_at<LinkId>(0), 1.0}, {id_at<LinkId>(1), 1.0}}, {}};
+    const fabric::Route other{{{id_at<LinkId>(0), 1.0}}, {}};
+    links.add(0, route);
+    links.add(1, other);
+    links.settle();
+    links.remove(0);
+    links.add(2, fabric::Route(route));  // the same links, not the same object
+    const auto changed = links.settle();
+    CHECK(std::vector<std::uint32_t>(changed.begin(), changed.end()) == std::vector<std::uint32_t>{2});
+    CHECK(links.rate(2) == 50);
+    CHECK(links.rate(1) == 50);
+}
+
+TEST_CASE("SharedLinks: a capacity that is none is refused", "[engine][error]") {
+    CHECK_THROWS_AS(SharedLinks({100, 0}), std::invalid_argument);
+    CHECK_THROWS_AS(SharedLinks({-1}), std::invalid_argument);
+    CHECK_THROWS_AS(SharedLinks({std::numeric_limits<double>::infinity()}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lockstep::engine
