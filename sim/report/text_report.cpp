@@ -255,13 +255,18 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
 }
 
 void write_placement(std::ostream& out, const fabric::Fabric& fabric, std::span<const VertexId> placement) {
-    Table table({{"rank"}, {"gpu", "", Align::left}, {"node"}});
+    std::size_t width = 0;
+    for (const VertexId gpu : placement) {
+        width = std::max(width, display_width(fabric.vertex(gpu).name));
+    }
     for (std::size_t rank = 0; rank < placement.size(); ++rank) {
         const fabric::Vertex& gpu = fabric.vertex(placement[rank]);
-        table.add(
-            {fmt::format("{}", rank), gpu.name, gpu.node ? fmt::format("{}", index(*gpu.node)) : std::string(no_rate)});
+        out << gpu.name << std::string(width - display_width(gpu.name), ' ') << fmt::format("  # rank {}", rank);
+        if (gpu.node) {
+            out << fmt::format(", node {}", index(*gpu.node));
+        }
+        out << '\n';
     }
-    out << table.text("# ", "# ", page_width) << "#\n";
 }
 
 }  // namespace lockstep::report

@@ -14,7 +14,8 @@ void write_text(std::ostream& out, const StepReport& report);
 /// the time. Lines that are not rows begin with `#`.
 void write_text(std::ostream& out, const CollectiveReport& report);
 
-/// rank, GPU and node, one line each: what --show-placement prints.
+/// The GPUs in rank order, one a line with its rank and node behind a `#`: what --show-placement prints and --placement
+/// reads.
 void write_placement(std::ostream& out, const fabric::Fabric& fabric, std::span<const VertexId> placement);
 
 }  // namespace lockstep::report
