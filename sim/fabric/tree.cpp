@@ -194,9 +194,10 @@ void add_three_levels(Assembly& assembly, const Tiers& tiers, std::span<const Ve
                       std::uint32_t align) {
     const auto leaf_count = static_cast<std::uint32_t>(leaves.size());
     std::uint32_t room = room_in_pod(tiers, *tiers.spine.ports);
-    room -= room >= align ? room % align : 0;
+    const bool aligned = room >= align && ceil_div(leaf_count, room - room % align) <= *tiers.core.ports;
+    room -= aligned ? room % align : 0;
     std::uint32_t pod = ceil_div(leaf_count, ceil_div(leaf_count, room));
-    if (room >= align) {
+    if (aligned) {
         pod = ceil_div(pod, align) * align;
     }
     pod = std::min(pod, leaf_count);
@@ -324,7 +325,7 @@ void add_rail_optimized(Assembly& assembly, const Endpoints& endpoints, YamlMap&
     const std::uint32_t per_rail = ceil_div(per_node, rails);
     const std::uint32_t unit = unit_value ? read_count(*unit_value, 1, Limits::gpus) : std::max(1U, room / per_rail);
 
-    // A rail of a unit has as many leaves as its endpoints need, evenly filled.
+    // A rail of a unit has as many leaves as its endpoints need, filled one after the other.
     Leaves leaves;
     for (std::size_t first = 0; first < endpoints.nodes(); first += unit) {
         const std::size_t last = std::min(first + unit, endpoints.nodes());
@@ -335,11 +336,10 @@ void add_rail_optimized(Assembly& assembly, const Endpoints& endpoints, YamlMap&
                     members.push_back(endpoints.all[e]);
                 }
             }
-            const std::uint32_t count = ceil_div(members.size(), room);
-            for (std::uint32_t k = 0; k < count; ++k) {
-                const auto begin = members.begin() + static_cast<std::ptrdiff_t>(members.size() * k / count);
-                const auto end = members.begin() + static_cast<std::ptrdiff_t>(members.size() * (k + 1) / count);
-                leaves.emplace_back(begin, end);
+            for (std::size_t begin = 0; begin < members.size(); begin += room) {
+                const std::size_t end = std::min<std::size_t>(begin + room, members.size());
+                leaves.emplace_back(members.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    members.begin() + static_cast<std::ptrdiff_t>(end));
             }
         }
     }
