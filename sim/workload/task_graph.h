@@ -24,21 +24,21 @@ std::string_view name_of(Parallelism kind);
 
 /// A collective that the ranks of a communicator do together once a step.
 struct CollectiveCall {
-    std::string name;  ///< of its family, under which reports add calls of equal size up: `gradients`
+    std::string name = {};  ///< of its family, under which reports add calls of equal size up: `gradients`
     Parallelism kind = Parallelism::data;
-    collective::Request request;
-    std::string algorithm;          ///< a name of the table, or `auto`
+    collective::Request request = {};
+    std::string algorithm = {};      ///< a name of the table, or `auto`
     std::uint32_t communicator = 0;  ///< index into TaskGraph::communicators
 };
 
-/// What a rank puts on a stream: a kernel of given duration, or its part in a collective. A task starts when its stream's previous
-/// task and all tasks of `after` have ended; in every step anew.
+/// What a rank puts on a stream: a kernel of given duration, or its part in a collective. A task starts when its
+/// stream's previous task and all tasks of `after` have ended; in every step anew.
 struct Task {
-    std::string label;  ///< of this one: `layer 3 backward`, `gradients bucket 2`
-    StreamId stream{};
-    Seconds duration;            ///< of a kernel; ignored for a collective
-    std::optional<CallId> call;  ///< absent: a kernel
-    std::vector<TaskId> after;   ///< tasks of the same program and step, each with a smaller id
+    std::string label = {};  ///< of this one: `layer 3 backward`, `gradients bucket 2`
+    StreamId stream = {};
+    Seconds duration = {};            ///< of a kernel; ignored for a collective
+    std::optional<CallId> call = {};  ///< absent: a kernel
+    std::vector<TaskId> after = {};   ///< tasks of the same program and step, each with a smaller id
 };
 
 /// The tasks of one step, in the order in which they are put on their streams.
@@ -55,8 +55,8 @@ struct TaskGraph {
     std::vector<std::uint32_t> program_of_rank;  ///< by RankId
     std::uint32_t steps = 3;                     ///< simulated; the last one is reported
 
-    std::optional<double> samples_per_step;  ///< over all ranks
-    std::optional<double> tokens_per_step;   ///< over all ranks
+    std::optional<double> samples_per_step;     ///< over all ranks
+    std::optional<double> tokens_per_step;      ///< over all ranks
     std::optional<Flops> model_flops_per_step;  ///< over all ranks, without recomputation
     std::optional<FlopRate> peak_per_gpu;       ///< in the workload's precision
 };
