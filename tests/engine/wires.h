@@ -4,9 +4,10 @@
 #include <memory>
 #include <random>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "sim/engine/engine.h"
 #include "sim/fabric/fabric.h"
@@ -29,10 +30,10 @@ inline Wires wires(const std::vector<double>& capacities, std::vector<std::size_
     fabric::FabricBuilder builder("wires");
     for (const std::size_t i : order) {
         fabric::Vertex a;
-        a.name = "a" + std::to_string(i);
+        a.name = fmt::format("a{}", i);
         a.kind = fabric::VertexKind::switch_;
         fabric::Vertex b = a;
-        b.name = "b" + std::to_string(i);
+        b.name = fmt::format("b{}", i);
         fabric::Link link;
         link.bandwidth = {capacities[i]};
         link.line_rate = link.bandwidth;
@@ -42,7 +43,7 @@ inline Wires wires(const std::vector<double>& capacities, std::vector<std::size_
     }
     Wires made{builder.build(), {}};
     for (std::size_t i = 0; i < capacities.size(); ++i) {
-        made.links.push_back(made.fabric.links_out_of(made.fabric.find("a" + std::to_string(i)).value()).front());
+        made.links.push_back(made.fabric.links_out_of(made.fabric.find(fmt::format("a{}", i)).value()).front());
     }
     return made;
 }
