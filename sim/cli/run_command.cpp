@@ -1,0 +1,80 @@
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/cli/arguments.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/inputs.h"
+#include "sim/cli/output.h"
+#include "sim/cli/progress.h"
+#include "sim/fabric/load_fabric.h"
+#include "sim/replay/replay.h"
+#include "sim/report/csv_report.h"
+#include "sim/report/json_report.h"
+#include "sim/report/text_report.h"
+#include "sim/report/trace.h"
+#include "sim/workload/load_workload.h"
+
+namespace lockstep::cli {
+
+namespace {
+
+/// Perfetto's viewer takes traces of about this size.
+constexpr std::size_t most_trace_events = 2'000'000;
+
+/// The results asked for. They refer to `report` and `options`.
+std::vector<Output> outputs_of(const report::StepReport& report, const OutputOptions& options) {
+    std::vector<Output> outputs;
+    if (options.json) {
+        outputs.push_back({*options.json, [&](std::ostream& out) { report::write_json(out, report); }});
+    }
+    if (options.csv) {
+        outputs.push_back({*options.csv, [&](std::ostream& out) { report::write_csv(out, report); }});
+    }
+    if (options.trace) {
+        outputs.push_back({*options.trace, [&](std::ostream& out) {
+                               const auto extent = report::write_trace(out, report, most_trace_events);
+                               if (extent.ranks_written < extent.ranks && !options.quiet) {
+                                   fmt::print(stderr, "lockstep: the trace holds the first {} of {} GPUs\n",
+                                              extent.ranks_written, extent.ranks);
+                               }
+                           }});
+    }
+    if (!takes_standard_output(options)) {
+        outputs.push_back({"-", [&](std::ostream& out) { report::write_text(out, report); }});
+    }
+    return outputs;
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+    const MachineMeter meter;
+    const DataFiles data = DataFiles::locate();
+    const EngineChoice choice = engine_choice(options.engine);
+    check_targets(options.output);
+    const InputFiles files = load_files(data, options.input);
+    const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
+    // The whole placement first: GPUs may differ in speed, and the workload in how many it takes.
+    std::vector<VertexId> placement = placement_of(fabric, options.input);
+    const workload::TaskGraph graph = workload::load_workload(*files.workload, data, fabric, placement);
+    placement.resize(graph.ranks);
+    const report::Setup setup = setup_of(files, choice, fabric);
+
+    fabric::Router router(fabric, setup.routing, setup.seed);
+    const auto simulate = [&] {
+        Progress progress(options.output.quiet ? Verbosity::quiet : Verbosity::normal);
+        replay::Settings settings;
+        settings.make_engine = choice.engine->make;
+        settings.router = &router;
+        settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
+        return replay::run_training(fabric, placement, graph, settings);
+    };
+    const replay::StepRun result = simulate();
+    const report::StepReport report{fabric, graph, placement, result, setup, meter.use(options.output.machine_figures)};
+    write_outputs(outputs_of(report, options.output));
+    return 0;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,97 @@
+#include <string>
+#include <vector>
+
+#include "shell.h"
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+using lockstep::cli::testing::Shell;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string collective = "lockstep collective single-switch --set gpus=4 --quiet ";
+
+std::vector<std::int64_t> sizes_of(const std::string& flags) {
+    const Shell shell;
+    const auto outcome = shell.run(collective + flags + " --json -");
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    std::vector<std::int64_t> sizes;
+    const Json json = Json::parse(outcome.out);
+    for (const Json& row : json["rows"]) {
+        sizes.push_back(row["size_bytes"].get<std::int64_t>());
+    }
+    return sizes;
+}
+
+using Sizes = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("collective: -b, -e, -f and -i mean what they mean to nccl-tests", "[cli]") {
+    const std::int64_t mebi = 1 << 20;
+    CHECK(sizes_of("-b 1M -e 8M -f 2") == Sizes{mebi, 2 * mebi, 4 * mebi, 8 * mebi});
+    CHECK(sizes_of("-b 1M -e 10M -f 3") == Sizes{mebi, 3 * mebi, 9 * mebi});
+    CHECK(sizes_of("-b 1M -e 3M -i 1M") == Sizes{mebi, 2 * mebi, 3 * mebi});
+    CHECK(sizes_of("--minbytes 100MB --maxbytes 100MB") == Sizes{100'000'000});
+    CHECK(sizes_of("-b 0 -e 0") == Sizes{0});
+    CHECK(sizes_of("-b 0 -e 16 -i 8") == Sizes{0, 8, 16});
+}
+
+TEST_CASE("collective: goes from 8 B to 128 MiB in powers of two if nothing is said", "[cli]") {
+    const Sizes sizes = sizes_of("");
+    REQUIRE(sizes.size() == 25);
+    CHECK(sizes.front() == 8);
+    CHECK(sizes.back() == 128 << 20);
+}
+
+TEST_CASE("collective: sizes that make no sense are refused", "[cli][error]") {
+    const Shell shell;
+    const std::string flags =
+        GENERATE("-b 8M -e 1M", "-f 1", "-f 0", "-f -2", "-f 1.5", "-i 0", "-i 8 -f 2", "-b 0 -e 8", "-b 8 -e 8G -i 8",
+                 "-b eight", "-b 1.5", "-b -8", "-b 1e30", "-e 99999999999999G");
+    CAPTURE(flags);
+    const auto outcome = shell.run(collective + flags);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Catch::StartsWith("lockstep: error: "));
+    CHECK(outcome.out.empty());
+}
+
+TEST_CASE("collective: ranks and root have to be there", "[cli][error]") {
+    const Shell shell;
+    const std::string flags = GENERATE("--ranks 0", "--ranks 5", "--ranks -1", "--ranks 2.0", "--ranks ''",
+                                       "--op broadcast --root 4", "--op broadcast --ranks 2 --root 2");
+    CAPTURE(flags);
+    const auto outcome = shell.run(collective + flags);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Catch::Contains("--r"));
+}
+
+TEST_CASE("collective: one row per size and algorithm", "[cli]") {
+    const Shell shell;
+    const auto outcome = shell.run(collective + "-b 1M -e 2M --algorithm ring,direct --json -");
+    REQUIRE(outcome.exit_code == 0);
+    const Json json = Json::parse(outcome.out);
+    const Json& rows = json["rows"];
+    REQUIRE(rows.size() == 4);
+    CHECK(rows[0]["algorithm"] == "ring");
+    CHECK(rows[1]["algorithm"] == "direct");
+    CHECK(rows[3]["size_bytes"] == 2 << 20);
+}
+
+TEST_CASE("collective: `all` runs what can run and says what cannot", "[cli]") {
+    const Shell shell;
+    // 6 ranks are no power of two.
+    const auto outcome = shell.run("lockstep collective single-switch --set gpus=6 -b 1M -e 1M --algorithm all");
+    CHECK(outcome.exit_code == 0);
+    CHECK_THAT(outcome.out, Catch::Contains("ring") && Catch::Contains("left out: "));
+}
+
+TEST_CASE("collective: --csv has a line of names and a row per size", "[cli]") {
+    const Shell shell;
+    const auto outcome = shell.run(collective + "-b 1M -e 4M --algorithm ring --csv -");
+    REQUIRE(outcome.exit_code == 0);
+    CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 4);
+    CHECK_THAT(outcome.out, Catch::StartsWith("topology,"));
+}

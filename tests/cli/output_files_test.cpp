@@ -1,0 +1,146 @@
+#include <filesystem>
+#include <string>
+
+#include "shell.h"
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+using lockstep::cli::testing::Shell;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string quick = "lockstep collective single-switch --set gpus=2 -b 1K -e 1K --algorithm ring ";
+const std::string training = "lockstep run single-switch toy-ddp --set gpus=2 ";
+
+}  // namespace
+
+TEST_CASE("outputs: `--json -` leaves standard output to JSON alone", "[cli]") {
+    const Shell shell;
+    const auto outcome = shell.run(training + "--json -");
+    REQUIRE(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(Json::parse(outcome.out)["schema"] == "lockstep.run/1");
+}
+
+TEST_CASE("outputs: text still goes to standard output when JSON goes to a file", "[cli]") {
+    const Shell shell;
+    const auto outcome = shell.run(training + "--json r.json --csv r.csv --trace t.json");
+    CHECK(outcome.exit_code == 0);
+    CHECK_THAT(outcome.out, Catch::Contains("Step time"));
+    CHECK(Json::parse(shell.read("r.json"))["ranks"] == 2);
+    CHECK(Json::parse(shell.read("t.json")).contains("traceEvents"));
+    CHECK_THAT(shell.read("r.csv"), Catch::StartsWith("topology,workload,"));
+    CHECK(shell.file_count() == 3);
+}
+
+TEST_CASE("outputs: what cannot be written is refused before anything is simulated, and nothing is left",
+          "[cli][error]") {
+    const Shell shell;
+    std::filesystem::create_directory(shell.folder() / "folder");
+    const std::string flags =
+        GENERATE("--json folder", "--json folder/", "--json nowhere/r.json", "--json ''", "--json - --csv -",
+                 "--json r --csv r", "--json r --csv ./r", "--csv r.csv --json nowhere/r.json");
+    CAPTURE(flags);
+    const auto outcome = shell.run(quick + flags);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Catch::StartsWith("lockstep: error: "));
+    CHECK(outcome.out.empty());
+    CHECK(shell.file_count() == 1);
+}
+
+TEST_CASE("outputs: a simulation that fails leaves the old file", "[cli][error]") {
+    const Shell shell;
+    shell.write("r.json", "old");
+    const auto outcome = shell.run(quick + "--ranks 3 --json r.json");
+    CHECK(outcome.exit_code == 2);
+    CHECK(shell.read("r.json") == "old");
+    CHECK(shell.file_count() == 1);
+}
+
+TEST_CASE("outputs: a file that is replaced keeps its permissions, and a link stays a link", "[cli]") {
+    const Shell shell;
+    shell.write("real.json", "a long old text that must be gone");
+    REQUIRE(shell.run("chmod 640 real.json && ln -s real.json link.json").exit_code == 0);
+    CHECK(shell.run(quick + "--json link.json").exit_code == 0);
+    CHECK(std::filesystem::is_symlink(shell.folder() / "link.json"));
+    CHECK(Json::parse(shell.read("real.json"))["ranks"] == 2);
+    struct stat status {};
+    REQUIRE(::stat((shell.folder() / "real.json").c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777U) == 0640U);
+}
+
+TEST_CASE("outputs: a new file has the permissions of the umask", "[cli]") {
+    const Shell shell;
+    CHECK(shell.run("umask 022; " + quick + "--json r.json").exit_code == 0);
+    struct stat status {};
+    REQUIRE(::stat((shell.folder() / "r.json").c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777U) == 0644U);
+}
+
+TEST_CASE("outputs: pipes and devices are written in place", "[cli]") {
+    const Shell shell;
+    CHECK(shell.run(quick + "--json /dev/null --csv /dev/null").exit_code == 0);
+    const auto outcome = shell.run("mkfifo pipe; cat pipe > copy & " + quick + "--json pipe; wait");
+    CHECK(outcome.exit_code == 0);
+    CHECK(Json::parse(shell.read("copy"))["ranks"] == 2);
+    CHECK(std::filesystem::is_fifo(shell.folder() / "pipe"));
+}
+
+TEST_CASE("outputs: /dev/stdout is standard output", "[cli]") {
+    const Shell shell;
+    const auto outcome = shell.run(quick + "--json /dev/stdout");
+    CHECK(outcome.exit_code == 0);
+    CHECK(Json::parse(outcome.out)["ranks"] == 2);
+}
+
+TEST_CASE("outputs: a standard output that takes nothing is an error", "[cli][error]") {
+    const Shell shell;
+    const std::string line = GENERATE(std::string("lockstep --help"), std::string("lockstep --version"),
+                                      std::string("lockstep list engines"), quick, quick + "--json -", training);
+    const std::string redirection = GENERATE(">/dev/full", ">&-");
+    CAPTURE(line, redirection);
+    const auto outcome = shell.run(line + " " + redirection);
+    CHECK(outcome.exit_code == 1);
+    CHECK_THAT(outcome.err, Catch::Contains("lockstep: error: cannot write"));
+}
+
+TEST_CASE("outputs: files are written even where standard output takes nothing", "[cli]") {
+    const Shell shell;
+    CHECK(shell.run(quick + "--json r.json >/dev/full").exit_code == 1);
+    CHECK(Json::parse(shell.read("r.json"))["ranks"] == 2);
+}
+
+TEST_CASE("outputs: files do not take the place of closed standard streams", "[cli]") {
+    const Shell shell;
+    CHECK(shell.run(quick + "--json r.json <&- 2>&-").exit_code == 0);
+    CHECK(Json::parse(shell.read("r.json"))["ranks"] == 2);
+}
+
+TEST_CASE("outputs: a reader that goes away ends the program without a word", "[cli]") {
+    const Shell shell;
+    const auto outcome = shell.run("{ " + quick + "; echo $? >code; } | true; cat code");
+    CHECK(outcome.err.empty());
+    CHECK(outcome.exit_code == 0);
+}
+
+TEST_CASE("outputs: --reproducible gives the same bytes every time", "[cli]") {
+    const Shell shell;
+    const std::string line = GENERATE(quick, training) + "--reproducible --json -";
+    const auto first = shell.run(line);
+    REQUIRE(first.exit_code == 0);
+    CHECK(first.out == shell.run(line).out);
+}
+
+TEST_CASE("outputs: two runs differ in wall clock and memory only", "[cli]") {
+    const Shell shell;
+    const std::string line = GENERATE(quick, training) + "--json -";
+    Json first = Json::parse(shell.run(line).out);
+    Json second = Json::parse(shell.run(line).out);
+    for (Json* const json : {&first, &second}) {
+        CHECK((*json)["simulator"].erase("wall_s") == 1);
+        CHECK((*json)["simulator"].erase("peak_rss_bytes") == 1);
+    }
+    CHECK(first == second);
+}

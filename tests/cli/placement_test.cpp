@@ -1,0 +1,60 @@
+#include <string>
+
+#include "shell.h"
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+using lockstep::cli::testing::Shell;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string collective = "lockstep collective single-switch --set gpus=4 -b 1M -e 1M ";
+
+}  // namespace
+
+TEST_CASE("placement: what is shown can be given back", "[cli]") {
+    const Shell shell;
+    REQUIRE(shell.run(collective + "--show-placement --ranks 3 > placement").exit_code == 0);
+    const auto given = shell.run(collective + "--placement placement --reproducible --json -");
+    const auto standard = shell.run(collective + "--ranks 3 --reproducible --json -");
+    CHECK(given.exit_code == 0);
+    CHECK(given.out == standard.out);
+    CHECK(Json::parse(given.out)["ranks"] == 3);
+}
+
+TEST_CASE("placement: lines that place no GPU say where they stand", "[cli][error]") {
+    const Shell shell;
+    const auto shown = shell.run(collective + "--show-placement");
+    const std::string name = shown.out.substr(0, shown.out.find(' '));
+    const auto refused = [&](const std::string& text) {
+        shell.write("placement", text);
+        const auto outcome = shell.run(collective + "--placement placement");
+        CHECK(outcome.exit_code == 2);
+        return outcome.err;
+    };
+    CHECK_THAT(refused("# mine\n\n" + name + "\nnobody\n"),
+               Catch::Contains("placement:4: ") && Catch::Contains("`nobody`"));
+    CHECK_THAT(refused(name + "\n" + name + "\n"), Catch::Contains("placement:2: "));
+    CHECK_THAT(refused(name.substr(0, name.size() - 1) + "\n"), Catch::Contains(name));
+    CHECK_THAT(refused("# nothing\n"), Catch::Contains("placement: "));
+}
+
+TEST_CASE("placement: a file that disagrees with --ranks is refused with both numbers", "[cli][error]") {
+    const Shell shell;
+    REQUIRE(shell.run(collective + "--show-placement > placement").exit_code == 0);
+    const auto outcome = shell.run(collective + "--placement placement --ranks 2");
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Catch::Contains("4") && Catch::Contains("2"));
+}
+
+TEST_CASE("placement: a training job takes one too", "[cli]") {
+    const Shell shell;
+    REQUIRE(shell.run(collective + "--show-placement | sort -r > placement").exit_code == 0);
+    const auto outcome = shell.run("lockstep run single-switch toy-ddp --set gpus=4 --placement placement --json -");
+    CHECK(outcome.exit_code == 0);
+    CHECK(Json::parse(outcome.out)["ranks"] == 4);
+    const auto too_few = shell.run(
+        "head -2 placement > two; lockstep run single-switch toy-ddp --set gpus=4 --set ranks=4 --placement two");
+    CHECK(too_few.exit_code == 2);
+}
