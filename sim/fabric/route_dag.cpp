@@ -43,6 +43,68 @@ void add_shares(const PathDag& dag, const std::vector<long double>& counts, doub
     }
 }
 
+// The part of the graph between the links that every path starts with and those that every path ends with.
+struct Stretch {
+    std::uint32_t from;
+    std::uint32_t to;
+};
+
+Stretch stretch_with_choices(const PathDag& dag) {
+    Stretch stretch{0, static_cast<std::uint32_t>(dag.vertex_count() - 1)};
+    while (stretch.from != stretch.to && dag.steps_from(stretch.from).size() == 1) {
+        stretch.from = dag.steps[dag.first[stretch.from]].to;
+    }
+    // Vertices stand in order of their distance to the target. So if the one before last has a single link, and the one
+    // before that does not lead to the target, all paths come through it.
+    while (stretch.to > stretch.from + 1 && dag.steps_from(stretch.to - 1).size() == 1 &&
+           dag.steps[dag.first[stretch.to - 2]].to != stretch.to) {
+        --stretch.to;
+    }
+    return stretch;
+}
+
+// Appends the first path with no load above the limit. Returns: whether there is one.
+bool append_within(const PathDag& dag, Stretch stretch, LinkLoads loads, std::uint32_t limit,
+                   std::vector<LinkId>& path) {
+    std::vector<bool> tried(dag.vertex_count(), false);
+    std::vector<std::uint32_t> taken;  // steps, by position
+    std::uint32_t at = stretch.from;
+    std::uint32_t next = dag.first[at];
+    while (at != stretch.to) {
+        while (next < dag.first[at + 1] && (tried[dag.steps[next].to] || loads[index(dag.steps[next].link)] > limit)) {
+            ++next;
+        }
+        if (next < dag.first[at + 1]) {
+            taken.push_back(next);
+            at = dag.steps[next].to;
+            tried[at] = true;
+            next = dag.first[at];
+        } else if (taken.empty()) {
+            return false;
+        } else {  // nothing leads on: back to where the last step began
+            next = taken.back() + 1;
+            taken.pop_back();
+            at = taken.empty() ? stretch.from : dag.steps[taken.back()].to;
+        }
+    }
+    for (const std::uint32_t step : taken) {
+        path.push_back(dag.steps[step].link);
+    }
+    return true;
+}
+
+// The load of the busiest link of the path for which that is least.
+std::uint32_t least_maximum(const PathDag& dag, Stretch stretch, LinkLoads loads) {
+    std::vector<std::uint32_t> busiest(dag.vertex_count(), std::numeric_limits<std::uint32_t>::max());
+    busiest[stretch.to] = 0;
+    for (std::uint32_t v = stretch.to; v-- > stretch.from;) {
+        for (const PathDag::Step& step : dag.steps_from(v)) {
+            busiest[v] = std::min(busiest[v], std::max(loads[index(step.link)], busiest[step.to]));
+        }
+    }
+    return busiest[stretch.from];
+}
+
 }  // namespace
 
 bool PathDag::branches() const { return steps.size() + 1 > vertex_count(); }
@@ -91,20 +153,22 @@ std::vector<double> shares_by_bandwidth(const PathDag& dag, const Fabric& fabric
 }
 
 void append_least_loaded(const PathDag& dag, LinkLoads loads, std::vector<LinkId>& path) {
-    std::vector<std::uint32_t> busiest(dag.vertex_count(), std::numeric_limits<std::uint32_t>::max());
-    std::vector<std::uint32_t> best(dag.vertex_count(), 0);
-    busiest.back() = 0;
-    for (std::size_t v = dag.vertex_count() - 1; v-- > 0;) {
-        for (std::uint32_t s = dag.first[v]; s < dag.first[v + 1]; ++s) {
-            const std::uint32_t load = std::max(loads[index(dag.steps[s].link)], busiest[dag.steps[s].to]);
-            if (s == dag.first[v] || load < busiest[v]) {
-                busiest[v] = load;
-                best[v] = s;
-            }
+    const Stretch stretch = stretch_with_choices(dag);
+    for (std::uint32_t v = 0; v != stretch.from; v = dag.steps[dag.first[v]].to) {
+        path.push_back(dag.steps[dag.first[v]].link);
+    }
+    if (stretch.from != stretch.to) {
+        // No path has less than the least loaded of the first steps: mostly that will do, and a glance finds the path.
+        std::uint32_t limit = std::numeric_limits<std::uint32_t>::max();
+        for (const PathDag::Step& step : dag.steps_from(stretch.from)) {
+            limit = std::min(limit, loads[index(step.link)]);
+        }
+        if (!append_within(dag, stretch, loads, limit, path)) {
+            append_within(dag, stretch, loads, least_maximum(dag, stretch, loads), path);
         }
     }
-    for (std::size_t v = 0; v + 1 < dag.vertex_count(); v = dag.steps[best[v]].to) {
-        path.push_back(dag.steps[best[v]].link);
+    for (std::uint32_t v = stretch.to; v + 1 < dag.vertex_count(); ++v) {
+        path.push_back(dag.steps[dag.first[v]].link);
     }
 }
 

@@ -41,8 +41,10 @@ std::vector<double> shares_by_count(const PathDag& dag);
 /// Cost: one pass over the graph for every different bandwidth in it.
 std::vector<double> shares_by_bandwidth(const PathDag& dag, const Fabric& fabric);
 
-/// Appends the path whose busiest link carries the fewest flows; among equals, the first link of every vertex.
-/// loads: indexed by LinkId.
+/// Appends the path whose busiest link carries the fewest flows; among equals, the first in the order of steps. The
+/// links that every path starts or ends with do not count: a busy NIC must not hide which of the switches behind it are
+/// free. loads: indexed by LinkId. Cost: the length of the path where the first links looked at are the least loaded,
+/// else O(steps).
 void append_least_loaded(const PathDag& dag, LinkLoads loads, std::vector<LinkId>& path);
 
 /// Appends the path that takes the first step out of every vertex.

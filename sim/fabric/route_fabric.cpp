@@ -260,6 +260,26 @@ const FabricSearch::Core& FabricSearch::core(const Endpoint& from, const Endpoin
     return cores_.insert(key, std::move(made), bytes);
 }
 
+bool FabricSearch::append_least_loaded(const Endpoint& from, const Endpoint& to, LinkLoads loads,
+                                       std::vector<LinkId>& path) {
+    const bool one_switch_each = slots_of(from.attachment).size() == 1 && slots_of(to.attachment).size() == 1;
+    if (one_switch_each && from.up.size() <= 1 && to.up.size() <= 1 && direct_links(from, to).empty()) {
+        // What the endpoints themselves add has no choices: no need to copy the paths between their switches.
+        const PathDag& dag = core(from, to).dag;
+        for (const Hop& hop : from.up) {
+            path.push_back(hop.link);
+        }
+        fabric::append_least_loaded(dag, loads, path);
+        for (const Hop& hop : to.up) {
+            path.push_back(fabric_->reverse(hop.link));
+        }
+        return dag.branches();
+    }
+    const PathDag dag = minimal_paths(from, to);
+    fabric::append_least_loaded(dag, loads, path);
+    return dag.branches();
+}
+
 PathDag FabricSearch::minimal_paths(const Endpoint& from, const Endpoint& to) {
     PathDag dag;
     for (const LinkId link : direct_links(from, to)) {

@@ -10,6 +10,7 @@
 
 #include "sim/base/ids.h"
 #include "sim/fabric/fabric.h"
+#include "sim/fabric/route.h"
 #include "sim/fabric/route_cache.h"
 #include "sim/fabric/route_dag.h"
 
@@ -56,6 +57,10 @@ class FabricSearch {
     /// Requires: connects(from, to).
     template <class Pick>
     void append_path(const Endpoint& from, const Endpoint& to, Pick pick, std::vector<LinkId>& path);
+
+    /// Appends the minimal path that fabric::append_least_loaded chooses. Returns: whether there was a choice.
+    /// Requires: connects(from, to).
+    bool append_least_loaded(const Endpoint& from, const Endpoint& to, LinkLoads loads, std::vector<LinkId>& path);
 
     /// All minimal paths. Requires: connects(from, to).
     PathDag minimal_paths(const Endpoint& from, const Endpoint& to);

@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "sim/fabric/route_missing.h"
 #include "sim/fabric/route_node.h"
 #include "sim/fabric/route_sum.h"
+#include "sim/fabric/route_table.h"
 
 namespace lockstep::fabric {
 namespace {
@@ -35,8 +35,8 @@ std::uint64_t pair_of(VertexId from, VertexId to) {
 }
 
 struct FlowKey {
-    std::uint64_t pair;
-    std::uint32_t flow;
+    std::uint64_t pair = 0;
+    std::uint32_t flow = 0;
     bool operator==(const FlowKey&) const = default;
 };
 
@@ -103,9 +103,9 @@ struct Router::Data {
     RouteSum sum;
 
     std::deque<Route> routes;
-    std::unordered_map<std::uint64_t, const Route*, HashPair> of_pair;  // whatever the flow
-    std::unordered_map<FlowKey, const Route*, HashPair> of_flow;        // ecmp, where paths differ
-    std::unordered_set<const Route*, SameLinks, SameLinks> distinct;    // what ecmp and adaptive have handed out
+    RouteTable<std::uint64_t, HashPair> of_pair;                      // whatever the flow
+    RouteTable<FlowKey, HashPair> of_flow;                            // ecmp, where paths differ
+    std::unordered_set<const Route*, SameLinks, SameLinks> distinct;  // what ecmp and adaptive have handed out
     std::map<std::tuple<InSwitch, VertexId, std::vector<VertexId>>, const Route*> of_group;
     std::vector<Gateway> detour_out;  // what the stripes of a detour point at
     std::vector<Gateway> detour_in;
@@ -134,7 +134,7 @@ const Route& Router::Data::keep_once(Route route) {
 
 const Route& Router::Data::keep_for_pair(VertexId from, VertexId to, Route route) {
     const Route& kept = keep(std::move(route));
-    of_pair.emplace(pair_of(from, to), &kept);
+    of_pair.insert(pair_of(from, to), &kept);
     return kept;
 }
 
@@ -243,9 +243,8 @@ Seconds Router::Data::add_stripe(const Stripe& stripe, std::uint32_t flow, LinkL
                 break;
             }
             case RoutingPolicy::adaptive: {
-                const PathDag dag = across.minimal_paths(out, in);
-                has_choice = has_choice || dag.branches();
-                append_least_loaded(dag, loads, path);
+                const bool chose = across.append_least_loaded(out, in, loads, path);
+                has_choice = has_choice || chose;
                 break;
             }
         }
@@ -280,7 +279,7 @@ const Route& Router::Data::route_across(VertexId from, VertexId to, std::uint32_
     }
     const Route& kept = keep_once(std::move(route));
     if (policy == RoutingPolicy::ecmp) {
-        of_flow.emplace(FlowKey{pair_of(from, to), flow}, &kept);
+        of_flow.insert({pair_of(from, to), flow}, &kept);
     }
     return kept;
 }
@@ -304,14 +303,12 @@ Router::Router(Router&&) noexcept = default;
 RoutingPolicy Router::policy() const { return data_->policy; }
 
 const Route& Router::route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads) {
-    const auto of_pair = data_->of_pair.find(pair_of(from, to));
-    if (of_pair != data_->of_pair.end()) {
-        return *of_pair->second;
+    if (const Route* known = data_->of_pair.find(pair_of(from, to))) {
+        return *known;
     }
     if (data_->policy == RoutingPolicy::ecmp) {
-        const auto of_flow = data_->of_flow.find({pair_of(from, to), flow});
-        if (of_flow != data_->of_flow.end()) {
-            return *of_flow->second;
+        if (const Route* known = data_->of_flow.find({pair_of(from, to), flow})) {
+            return *known;
         }
     }
     data_->check(from, to);

@@ -103,9 +103,8 @@ inline Fabric three_level_tree(std::size_t pods, std::size_t width) {
     return builder.build();
 }
 
-// `units` of `nodes` rail nodes; every unit has one leaf per rail. With `shared` spines every leaf is cabled to every
-// one of `nodes` spines; else each rail has `nodes` spines of its own per pod of `units_per_pod`, each with
-// `units_per_pod` cores.
+// `units` of `nodes` rail nodes; every unit has one leaf per rail, and every leaf a link to every one of `nodes`
+// spines.
 inline Fabric rail_fabric(std::size_t units, std::size_t nodes, std::size_t rails) {
     FabricBuilder builder("rails");
     std::vector<VertexId> spines;

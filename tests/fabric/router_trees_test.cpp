@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <stdexcept>
 
 #include "route_fixtures.h"
 #include <catch2/catch.hpp>
@@ -155,6 +156,62 @@ TEST_CASE("router: spraying counts paths", "[router]") {
     CHECK(route.links[1].share == Approx(1.0 / 3));
     CHECK(route.links[4].share == Approx(1.0 / 9));
     CHECK(route.latency.value == Approx(6e-6));
+}
+
+TEST_CASE("router: adaptive routing finds the least of all maxima", "[router]") {
+    // Between pods of three_level_tree(2, 3) a path is a spine s and one of its cores c: leaf, spine s, core 3 s + c,
+    // the other pod's spine s, leaf. All nine are tried here.
+    const Fabric fabric = three_level_tree(2, 3);
+    Router router(fabric, RoutingPolicy::adaptive, 1);
+    const auto between = [&](const std::string& from, const std::string& to) {
+        for (const LinkId link : fabric.links_out_of(*fabric.find(from))) {
+            if (fabric.to(link) == *fabric.find(to)) {
+                return index(link);
+            }
+        }
+        throw std::invalid_argument(from + " has no link to " + to);
+    };
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<std::uint32_t> loads(fabric.link_count());
+        for (std::uint32_t& load : loads) {
+            load = static_cast<std::uint32_t>(draw(random, 6));
+        }
+        std::uint32_t least = 100;
+        for (int s = 0; s < 3; ++s) {
+            for (int c = 0; c < 3; ++c) {
+                const std::string spine = ".spine" + std::to_string(s);
+                const std::string core = "core" + std::to_string(3 * s + c);
+                least = std::min(
+                    least,
+                    std::max({loads[between("pod0.leaf1", "pod0" + spine)], loads[between("pod0" + spine, core)],
+                              loads[between(core, "pod1" + spine)], loads[between("pod1" + spine, "pod1.leaf2")]}));
+            }
+        }
+        const VertexId from = *fabric.find("pod0.leaf1.gpu0");
+        const VertexId to = *fabric.find("pod1.leaf2.gpu1");
+        const Route& route = router.route(from, to, 0, loads);
+        REQUIRE(route.links.size() == 6);
+        std::uint32_t busiest = 0;
+        for (std::size_t hop = 1; hop < 5; ++hop) {
+            busiest = std::max(busiest, loads[index(route.links[hop].link)]);
+        }
+        CHECK(busiest == least);
+        CHECK(imbalance(fabric, route, from, to) == 0.0);
+    }
+}
+
+TEST_CASE("router: a busy NIC does not hide which spines are free", "[router]") {
+    const Fabric fabric = two_level_tree(2, 2, 3);
+    Router router(fabric, RoutingPolicy::adaptive, 1);
+    std::vector<std::uint32_t> loads(fabric.link_count(), 0);
+    for (int flow = 0; flow < 3; ++flow) {
+        for (const RouteShare& part : router.route(fabric.gpus()[0], fabric.gpus()[2], 0, loads).links) {
+            ++loads[index(part.link)];
+        }
+    }
+    CHECK(*std::max_element(loads.begin(), loads.end()) == 3);  // at the ends
+    CHECK(std::count(loads.begin(), loads.end(), 1U) == 6);     // one flow over each of three spines
 }
 
 TEST_CASE("router: a torus of relaying GPUs is crossed by the fewest links", "[router]") {
