@@ -9,6 +9,7 @@
 #include "sim/engine/event_heap.h"
 #include "sim/engine/fluid/shared_links.h"
 #include "sim/engine/instant.h"
+#include "sim/engine/timer_queue.h"
 
 namespace lockstep::engine {
 
@@ -53,9 +54,7 @@ class FluidEngine final : public Engine {
     bool running_ = false;
     Instant instant_;
 
-    EventHeap timers_;
-    std::vector<Token> timer_tokens_;  // by id in timers_
-    std::vector<std::uint32_t> free_timers_;
+    TimerQueue timers_;
 
     SharedLinks links_;
     EventHeap ends_;
@@ -64,17 +63,6 @@ class FluidEngine final : public Engine {
     std::vector<std::uint32_t> ended_;  // flows whose number is free again once links_ has settled
 };
 
-template <class Entry>
-std::uint32_t take_place(std::vector<Entry>& entries, std::vector<std::uint32_t>& free) {
-    if (free.empty()) {
-        entries.emplace_back();
-        return static_cast<std::uint32_t>(entries.size() - 1);
-    }
-    const std::uint32_t place = free.back();
-    free.pop_back();
-    return place;
-}
-
 void FluidEngine::set_timer(Seconds delay, Token token) {
     require_delay(delay);
     const std::uint64_t sequence = sequence_++;
@@ -82,9 +70,7 @@ void FluidEngine::set_timer(Seconds delay, Token token) {
         instant_.add(Instant::Kind::timer, sequence, token);
         return;
     }
-    const std::uint32_t timer = take_place(timer_tokens_, free_timers_);
-    timer_tokens_[timer] = token;
-    timers_.set({now_ + delay.value, sequence, timer});
+    timers_.add(now_ + delay.value, sequence, token);
 }
 
 void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token token) {
@@ -94,7 +80,12 @@ void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token tok
         instant_.add(Instant::Kind::flow, sequence, token);
         return;
     }
-    const std::uint32_t flow = take_place(flows_, free_flows_);
+    if (free_flows_.empty()) {
+        free_flows_.push_back(static_cast<std::uint32_t>(flows_.size()));
+        flows_.emplace_back();
+    }
+    const std::uint32_t flow = free_flows_.back();
+    free_flows_.pop_back();
     flows_[flow] = {token, sequence, bytes, bytes, now_, 0.0};
     links_.add(flow, route);
 }
@@ -140,18 +131,14 @@ bool FluidEngine::advance() {
     }
     double next = std::numeric_limits<double>::infinity();
     if (!timers_.empty()) {
-        next = timers_.top().time;
+        next = timers_.next();
     }
     if (!ends_.empty()) {
         next = std::min(next, ends_.top().time);
     }
     now_ = std::max(now_, next);
     const double latest = now_ * (1 + same_instant);
-    while (!timers_.empty() && timers_.top().time <= latest) {
-        const EventHeap::Event event = timers_.pop();
-        instant_.add(Instant::Kind::timer, event.sequence, timer_tokens_[event.id]);
-        free_timers_.push_back(event.id);
-    }
+    timers_.take_due(latest, instant_);
     while (!ends_.empty() && ends_.top().time <= latest) {
         const EventHeap::Event event = ends_.pop();
         instant_.add(Instant::Kind::flow, event.sequence, flows_[event.id].token);

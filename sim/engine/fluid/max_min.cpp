@@ -26,20 +26,19 @@ void MaxMin::clear() {
 }
 
 std::uint32_t MaxMin::add_link(double capacity) {
-    links_.push_back({std::max(capacity, 0.0), 0.0, 0, 0});
-    return static_cast<std::uint32_t>(links_.size() - 1);
+    links_.push_back({capacity, 0.0, 0.0, 0, 0, 0});
+    return link_count() - 1;
 }
 
 std::uint32_t MaxMin::add_flow() {
     first_crossing_.push_back(static_cast<std::uint32_t>(crossings_.size()));
-    return static_cast<std::uint32_t>(first_crossing_.size() - 1);
+    return flow_count() - 1;
 }
 
 void MaxMin::add_crossing(std::uint32_t link, double share) {
     assert(link < links_.size() && share > 0 && !first_crossing_.empty());
     crossings_.push_back({link, share});
-    links_[link].weight += share;
-    ++links_[link].waiting;
+    ++links_[link].crossings;
 }
 
 std::span<const MaxMin::Crossing> MaxMin::crossings_of(std::uint32_t flow) const {
@@ -51,13 +50,18 @@ std::span<const MaxMin::Crossing> MaxMin::crossings_of(std::uint32_t flow) const
 void MaxMin::list_flows_by_link() {
     std::uint32_t position = 0;
     for (Link& link : links_) {
-        position += link.waiting;
+        position += link.crossings;
         link.first = position;  // the end of its range: filled backwards below
+        link.left = std::max(link.capacity, 0.0);
+        link.weight = 0.0;
+        link.waiting = link.crossings;
     }
     flows_by_link_.resize(crossings_.size());
-    for (auto flow = static_cast<std::uint32_t>(flow_count()); flow-- > 0;) {
+    for (std::uint32_t flow = flow_count(); flow-- > 0;) {
         for (const Crossing& crossing : crossings_of(flow)) {
-            flows_by_link_[--links_[crossing.link].first] = flow;
+            Link& link = links_[crossing.link];
+            link.weight += crossing.share;
+            flows_by_link_[--link.first] = flow;
         }
     }
 }
@@ -90,7 +94,8 @@ void MaxMin::solve() {
     std::make_heap(levels_.begin(), levels_.end(), higher);
 
     double filled = 0.0;  // the level up to which all flows have been raised
-    while (!levels_.empty()) {
+    std::uint32_t undecided_flows = flow_count();
+    while (!levels_.empty() && undecided_flows > 0) {
         std::pop_heap(levels_.begin(), levels_.end(), higher);
         const std::uint32_t number = levels_.back().link;
         levels_.pop_back();
@@ -108,12 +113,12 @@ void MaxMin::solve() {
         if (level <= filled * (1 + rounding)) {
             level = filled;
         }
-        const std::uint32_t end =
-            number + 1 < links_.size() ? links_[number + 1].first : static_cast<std::uint32_t>(flows_by_link_.size());
+        const std::uint32_t end = link.first + link.crossings;
         for (std::uint32_t position = link.first; position < end; ++position) {
             const std::uint32_t flow = flows_by_link_[position];
             if (rate_[flow] == undecided) {
                 freeze(flow, number, level);
+                --undecided_flows;
             }
         }
         filled = level;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -24,6 +25,8 @@ constexpr int most_leavers_tried = 8;
 // Past this many rounds a region takes in everything it is connected to: chains of bottlenecks must not be followed hop
 // by hop.
 constexpr int most_rounds = 8;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -73,13 +76,10 @@ void SharedLinks::add(std::uint32_t flow, const fabric::Route& route) {
     member.bottleneck = none;
     for (std::uint32_t part = 0; part < member.count; ++part) {
         const auto number = static_cast<std::uint32_t>(index(route.links[part].link));
-        const std::uint32_t place = member.first + part;
-        Link& link = links_[number];
-        crossings_[place] = {flow, number, link.head, none, route.links[part].share};
-        if (link.head != none) {
-            crossings_[link.head].previous = place;
-        }
-        link.head = place;
+        std::vector<Occupant>& occupants = links_[number].occupants;
+        const double share = route.links[part].share;
+        crossings_[member.first + part] = {number, static_cast<std::uint32_t>(occupants.size()), share};
+        occupants.push_back({flow, member.first + part, share});
     }
     newcomers_.push_back(flow);
 }
@@ -98,8 +98,8 @@ bool SharedLinks::take_over(std::uint32_t flow, const fabric::Route& route) {
             *leaver = left.next_leaver;
             members_[flow] = left;
             left.first = none;
-            for (Crossing& crossing : crossings_of(flow)) {
-                crossing.flow = flow;
+            for (const Crossing& crossing : crossings_of(flow)) {
+                links_[crossing.link].occupants[crossing.position].flow = flow;
             }
             return true;
         }
@@ -134,12 +134,11 @@ void SharedLinks::unlink_leavers() {
         }
         links_[crossings_[member.first].link].leaver = none;
         for (const Crossing& crossing : crossings_of(flow)) {
-            Link& link = links_[crossing.link];
-            (crossing.previous == none ? link.head : crossings_[crossing.previous].next) = crossing.next;
-            if (crossing.next != none) {
-                crossings_[crossing.next].previous = crossing.previous;
-            }
-            if (link.head != none) {
+            std::vector<Occupant>& occupants = links_[crossing.link].occupants;
+            occupants[crossing.position] = occupants.back();
+            crossings_[occupants.back().crossing].position = crossing.position;
+            occupants.pop_back();
+            if (!occupants.empty()) {
                 touch(crossing.link);
             }
         }
@@ -151,13 +150,14 @@ void SharedLinks::unlink_leavers() {
 
 /// Gives the flow its rate if no other crosses any of its links. Returns: whether so.
 bool SharedLinks::settle_alone(std::uint32_t flow) {
-    double rate = std::numeric_limits<double>::infinity();
+    double rate = infinity;
     std::uint32_t bottleneck = none;
     for (const Crossing& crossing : crossings_of(flow)) {
-        if (crossing.next != none || crossing.previous != none) {
+        const Link& link = links_[crossing.link];
+        if (link.occupants.size() > 1) {
             return false;
         }
-        const double bound = links_[crossing.link].capacity / crossing.share;
+        const double bound = link.capacity / crossing.share;
         if (bound < rate) {
             rate = bound;
             bottleneck = crossing.link;
@@ -193,10 +193,7 @@ std::span<const std::uint32_t> SharedLinks::settle() {
             take_in_all_reachable();
         }
         solve_region();
-        broken_.clear();
-        for (const std::uint32_t link : region_links_) {
-            list_broken(link);
-        }
+        find_broken();
         if (broken_.empty()) {
             break;
         }
@@ -213,15 +210,16 @@ std::span<const std::uint32_t> SharedLinks::settle() {
 void SharedLinks::start_region() {
     region_flows_.clear();
     region_links_.clear();
+    problem_.clear();
     for (const std::uint32_t flow : newcomers_) {
         if (members_[flow].bottleneck == none) {
             take_into_region(flow);
         }
     }
     for (const std::uint32_t link : touched_) {
-        for (std::uint32_t place = links_[link].head; place != none; place = crossings_[place].next) {
-            if (members_[crossings_[place].flow].bottleneck == link) {
-                take_into_region(crossings_[place].flow);
+        for (const Occupant& occupant : links_[link].occupants) {
+            if (members_[occupant.flow].bottleneck == link) {
+                take_into_region(occupant.flow);
             }
         }
     }
@@ -232,86 +230,90 @@ void SharedLinks::take_into_region(std::uint32_t flow) {
         return;
     }
     members_[flow].in_region = region_;
-    members_[flow].number = static_cast<std::uint32_t>(region_flows_.size());
     region_flows_.push_back(flow);
+    problem_.add_flow();
     for (const Crossing& crossing : crossings_of(flow)) {
         Link& link = links_[crossing.link];
         if (link.in_region != region_) {
             link.in_region = region_;
-            link.number = static_cast<std::uint32_t>(region_links_.size());
-            region_links_.push_back(crossing.link);
+            link.number = problem_.add_link(0.0);
+            region_links_.emplace_back().link = crossing.link;
         }
+        region_links_[link.number].is_changed = true;
+        problem_.add_crossing(link.number, crossing.share);
     }
 }
 
 void SharedLinks::take_in_all_reachable() {
-    for (std::size_t position = 0; position < region_links_.size(); ++position) {  // grows on the way
-        for (std::uint32_t place = links_[region_links_[position]].head; place != none;
-             place = crossings_[place].next) {
-            take_into_region(crossings_[place].flow);
+    for (std::size_t number = 0; number < region_links_.size(); ++number) {  // grows on the way
+        for (const Occupant& occupant : links_[region_links_[number].link].occupants) {
+            take_into_region(occupant.flow);
         }
     }
 }
 
 /// Shares among the region's flows what the others leave of its links.
 void SharedLinks::solve_region() {
-    problem_.clear();
-    for (const std::uint32_t link : region_links_) {
-        double left = links_[link].capacity;
-        for (std::uint32_t place = links_[link].head; place != none; place = crossings_[place].next) {
-            const Crossing& crossing = crossings_[place];
-            if (!is_in_region(crossing.flow)) {
-                left -= crossing.share * members_[crossing.flow].rate;
+    for (std::uint32_t number = 0; number < region_links_.size(); ++number) {
+        Frontier& frontier = region_links_[number];
+        if (!frontier.is_changed) {
+            continue;
+        }
+        const Link& link = links_[frontier.link];
+        frontier = {frontier.link, false, 0, 0.0, infinity, 0.0, infinity};
+        double left = link.capacity;
+        for (const Occupant& occupant : link.occupants) {
+            const Member& member = members_[occupant.flow];
+            if (member.in_region == region_) {
+                continue;
+            }
+            left -= occupant.share * member.rate;
+            ++frontier.outsiders;
+            frontier.fastest_outsider = std::max(frontier.fastest_outsider, member.rate);
+            if (member.bottleneck == frontier.link) {
+                frontier.slowest_bound = std::min(frontier.slowest_bound, member.rate);
             }
         }
-        problem_.add_link(left);
-    }
-    for (const std::uint32_t flow : region_flows_) {
-        problem_.add_flow();
-        for (const Crossing& crossing : crossings_of(flow)) {
-            problem_.add_crossing(links_[crossing.link].number, crossing.share);
-        }
+        problem_.set_capacity(number, left);
     }
     problem_.solve();
 }
 
-/// Adds to `broken_` the flows on this link that are outside the region and either are slowed down here no more, or
-/// hold back a flow of the region that is slower.
-void SharedLinks::list_broken(std::uint32_t link) {
-    const Link& shared = links_[link];
-    double used = 0.0;
-    double fastest = 0.0;  // of the region's flows
-    double level = -1.0;   // of those whose bottleneck this is; none if negative
-    bool are_others = false;
-    for (std::uint32_t place = shared.head; place != none; place = crossings_[place].next) {
-        const Crossing& crossing = crossings_[place];
-        const Member& member = members_[crossing.flow];
-        if (is_in_region(crossing.flow)) {
-            const double rate = problem_.rate(member.number);
-            used += crossing.share * rate;
-            fastest = std::max(fastest, rate);
-            if (problem_.bottleneck(member.number) == shared.number) {
-                level = std::max(level, rate);
-            }
-        } else {
-            used += crossing.share * member.rate;
-            are_others = true;
+/// Lists the flows outside the region that either are slowed down by their bottleneck no more, or hold back a flow of
+/// the region that is slower.
+void SharedLinks::find_broken() {
+    broken_.clear();
+    for (Frontier& frontier : region_links_) {
+        frontier.fastest = 0.0;
+        frontier.level = infinity;
+    }
+    for (std::uint32_t flow = 0; flow < problem_.flow_count(); ++flow) {
+        const double rate = problem_.rate(flow);
+        for (const MaxMin::Crossing& crossing : problem_.crossings_of(flow)) {
+            region_links_[crossing.link].fastest = std::max(region_links_[crossing.link].fastest, rate);
         }
+        region_links_[problem_.bottleneck(flow)].level = rate;
     }
-    if (!are_others) {
-        return;
-    }
-    const bool is_full = used >= shared.capacity * (1 - tolerance);
-    for (std::uint32_t place = shared.head; place != none; place = crossings_[place].next) {
-        const std::uint32_t flow = crossings_[place].flow;
-        if (is_in_region(flow)) {
+    for (std::uint32_t number = 0; number < region_links_.size(); ++number) {
+        const Frontier& frontier = region_links_[number];
+        if (frontier.outsiders == 0) {
             continue;
         }
-        const double rate = members_[flow].rate;
-        const bool lost = members_[flow].bottleneck == link && (!is_full || rate < fastest * (1 - tolerance));
-        const bool holds_back = level >= 0 && rate > level * (1 + tolerance);
-        if (lost || holds_back) {
-            broken_.push_back(flow);
+        const Link& link = links_[frontier.link];
+        const bool is_full = problem_.left(number) <= link.capacity * tolerance;
+        // Outsiders with this bottleneck stay so if the link is full and they are as fast as any inside; the others if
+        // they are no faster than those that the link slows down inside.
+        const double least = is_full ? frontier.fastest * (1 - tolerance) : infinity;
+        const double most = frontier.level * (1 + tolerance);
+        if (frontier.slowest_bound >= least && frontier.fastest_outsider <= most) {
+            continue;
+        }
+        for (const Occupant& occupant : link.occupants) {
+            const Member& member = members_[occupant.flow];
+            const bool is_bound = member.bottleneck == frontier.link;
+            if (member.in_region != region_ && ((is_bound && member.rate < least) || member.rate > most)) {
+                broken_.push_back(occupant.flow);
+            }
         }
     }
 }
@@ -320,7 +322,7 @@ void SharedLinks::commit_region() {
     for (std::uint32_t number = 0; number < region_flows_.size(); ++number) {
         Member& member = members_[region_flows_[number]];
         const double rate = problem_.rate(number);
-        member.bottleneck = region_links_[problem_.bottleneck(number)];
+        member.bottleneck = region_links_[problem_.bottleneck(number)].link;
         if (std::abs(rate - member.rate) > same_rate * rate) {
             member.rate = rate;
             changed_.push_back(region_flows_[number]);
@@ -329,12 +331,12 @@ void SharedLinks::commit_region() {
 }
 
 bool SharedLinks::is_within_capacity() const {
-    return std::all_of(region_links_.begin(), region_links_.end(), [this](std::uint32_t link) {
+    return std::all_of(region_links_.begin(), region_links_.end(), [this](const Frontier& frontier) {
         double used = 0.0;
-        for (std::uint32_t place = links_[link].head; place != none; place = crossings_[place].next) {
-            used += crossings_[place].share * members_[crossings_[place].flow].rate;
+        for (const Occupant& occupant : links_[frontier.link].occupants) {
+            used += occupant.share * members_[occupant.flow].rate;
         }
-        return used <= links_[link].capacity * (1 + 1e-9);
+        return used <= links_[frontier.link].capacity * (1 + 1e-9);
     });
 }
 

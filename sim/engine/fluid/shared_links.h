@@ -40,30 +40,44 @@ class SharedLinks {
   private:
     static constexpr std::uint32_t none = MaxMin::no_link;
 
-    /// One link of one flow; a flow's crossings are neighbours, a link's form a doubly linked list.
+    /// One link of one flow; a flow's crossings are neighbours.
     struct Crossing {
-        std::uint32_t flow;
         std::uint32_t link;
-        std::uint32_t next;
-        std::uint32_t previous;
+        std::uint32_t position;  ///< among the link's occupants
+        double share;
+    };
+    /// The same, seen from the link.
+    struct Occupant {
+        std::uint32_t flow;
+        std::uint32_t crossing;
         double share;
     };
     struct Member {
         double rate = 0.0;
-        std::uint32_t first = none;  ///< of its crossings
-        std::uint32_t count = 0;
         std::uint32_t bottleneck = none;
+        std::uint32_t in_region = 0;  ///< the region it was last taken into
+        std::uint32_t first = none;   ///< of its crossings
+        std::uint32_t count = 0;
         std::uint32_t next_leaver = none;  ///< of those whose route starts with the same link
-        std::uint32_t in_region = 0;       ///< the region it was last taken into
-        std::uint32_t number = 0;          ///< in the problem solved for that region
     };
     struct Link {
         double capacity = 0.0;
-        std::uint32_t head = none;    ///< of the crossings, the leavers' among them
-        std::uint32_t leaver = none;  ///< a flow removed since the last settle() whose route starts here
-        std::uint32_t touched_in = 0;
+        std::vector<Occupant> occupants;  ///< the leavers among them
+        std::uint32_t leaver = none;      ///< a flow removed since the last settle() whose route starts here
+        std::uint32_t touched_in = 0;     ///< the region that began with it
         std::uint32_t in_region = 0;
-        std::uint32_t number = 0;
+        std::uint32_t number = 0;  ///< in the region
+    };
+    /// What matters of a link of the region: the flows that cross it outside of the region, then those inside as last
+    /// shared.
+    struct Frontier {
+        std::uint32_t link = none;
+        bool is_changed = true;         ///< flows were taken in since the rest was found out
+        std::uint32_t outsiders = 0;    ///< how many flows are outside
+        double fastest_outsider = 0.0;  ///< their largest rate
+        double slowest_bound = 0.0;     ///< the smallest rate of those whose bottleneck this is, infinite if none is
+        double fastest = 0.0;           ///< the largest rate inside
+        double level = 0.0;             ///< the rate of those inside whose bottleneck this is, infinite if none is
     };
 
     std::span<Crossing> crossings_of(std::uint32_t flow);
@@ -77,7 +91,7 @@ class SharedLinks {
     void take_into_region(std::uint32_t flow);
     void take_in_all_reachable();
     void solve_region();
-    void list_broken(std::uint32_t link);
+    void find_broken();
     void commit_region();
     bool is_within_capacity() const;
 
@@ -95,7 +109,7 @@ class SharedLinks {
 
     std::uint32_t region_ = 0;  // how many regions there were: marks who is in the present one
     std::vector<std::uint32_t> region_flows_;
-    std::vector<std::uint32_t> region_links_;
+    std::vector<Frontier> region_links_;
     std::vector<std::uint32_t> broken_;  // flows outside the region that lost their bottleneck to it
     MaxMin problem_;
 };

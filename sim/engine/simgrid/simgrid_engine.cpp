@@ -20,9 +20,9 @@
 
 #include "sim/base/diagnostics.h"
 #include "sim/engine/arguments.h"
-#include "sim/engine/event_heap.h"
 #include "sim/engine/instant.h"
 #include "sim/engine/simgrid/whole_shares.h"
+#include "sim/engine/timer_queue.h"
 
 /// SimGrid's clock, `simgrid::kernel::EngineImpl::now_`. It goes on from one engine of a process to the next, so that
 /// results would depend on what ran before; the class is in no installed header, hence by its symbol.
@@ -142,9 +142,7 @@ class SimgridEngine final : public Engine {
     bool running_ = false;
     Instant instant_;
 
-    EventHeap timers_;
-    std::vector<Token> timer_tokens_;  // by id in timers_
-    std::vector<std::uint32_t> free_timers_;
+    TimerQueue timers_;
 
     std::deque<Flow> flows_;  // SimGrid keeps pointers to them
     std::vector<Flow*> free_flows_;
@@ -211,14 +209,7 @@ void SimgridEngine::set_timer(Seconds delay, Token token) {
         instant_.add(Instant::Kind::timer, sequence, token);
         return;
     }
-    if (free_timers_.empty()) {
-        free_timers_.push_back(static_cast<std::uint32_t>(timer_tokens_.size()));
-        timer_tokens_.emplace_back();
-    }
-    const std::uint32_t timer = free_timers_.back();
-    free_timers_.pop_back();
-    timer_tokens_[timer] = token;
-    timers_.set({now_ + delay.value, sequence, timer});
+    timers_.add(now_ + delay.value, sequence, token);
 }
 
 void SimgridEngine::start_flow(const fabric::Route& route, double bytes, Token token) {
@@ -293,7 +284,7 @@ bool SimgridEngine::advance() {
         under_way_ > 0 ? start + network_->next_occurring_event(start) : std::numeric_limits<double>::infinity();
     kernel::timer::Timer* alarm = nullptr;
     if (!timers_.empty()) {
-        const double date = std::max(timers_.top().time, start);
+        const double date = std::max(timers_.next(), start);
         next = std::min(next, date);
         alarm = kernel::timer::Timer::set(date, [this, &alarm] {
             alarm = nullptr;
@@ -309,14 +300,9 @@ bool SimgridEngine::advance() {
 
     now_ = std::max(now_, s4u::Engine::get_clock());
     if (alarm == nullptr && !timers_.empty()) {
-        now_ = std::max(now_, timers_.top().time);
+        now_ = std::max(now_, timers_.next());
     }
-    const double latest = now_ * (1 + same_instant);
-    while (!timers_.empty() && timers_.top().time <= latest) {
-        const EventHeap::Event event = timers_.pop();
-        instant_.add(Instant::Kind::timer, event.sequence, timer_tokens_[event.id]);
-        free_timers_.push_back(event.id);
-    }
+    timers_.take_due(now_ * (1 + same_instant), instant_);
     if (arrived_.empty() && alarm != nullptr && under_way_ > 0) {
         throw std::logic_error(fmt::format("SimGrid stopped at {} s with {} flows under way", now_, under_way_));
     }
