@@ -72,10 +72,15 @@ inline Fabric two_level_tree(std::size_t leaves, std::size_t down, std::size_t s
     return builder.build();
 }
 
-// `pods` of `width` leaves and `width` spines, every leaf with `width` lone GPUs, every spine with `width` cores of its
-// own kind.
-inline Fabric three_level_tree(std::size_t pods, std::size_t width) {
+// `pods` of `width` leaves and `width` spines, every leaf with `down` lone GPUs, every spine with `width` cores of its
+// own number; `cables` parallel links wherever two switches meet.
+inline Fabric three_level_tree(std::size_t pods, std::size_t width, std::size_t down, std::size_t cables) {
     FabricBuilder builder("three levels");
+    const auto connect = [&](VertexId a, VertexId b) {
+        for (std::size_t c = 0; c < cables; ++c) {
+            builder.connect(a, b, wire(50));
+        }
+    };
     std::vector<VertexId> cores;
     for (std::size_t c = 0; c < width * width; ++c) {
         cores.push_back(add_switch(builder, "core" + std::to_string(c)));
@@ -86,22 +91,24 @@ inline Fabric three_level_tree(std::size_t pods, std::size_t width) {
         for (std::size_t s = 0; s < width; ++s) {
             spines.push_back(add_switch(builder, pod + ".spine" + std::to_string(s)));
             for (std::size_t c = 0; c < width; ++c) {
-                builder.connect(spines.back(), cores[s * width + c], wire(50));
+                connect(spines.back(), cores[s * width + c]);
             }
         }
         for (std::size_t l = 0; l < width; ++l) {
             const std::string name = pod + ".leaf" + std::to_string(l);
             const VertexId leaf = add_switch(builder, name);
             for (const VertexId spine : spines) {
-                builder.connect(leaf, spine, wire(50));
+                connect(leaf, spine);
             }
-            for (std::size_t g = 0; g < width; ++g) {
+            for (std::size_t g = 0; g < down; ++g) {
                 add_lone_gpu(builder, name + ".gpu" + std::to_string(g), leaf);
             }
         }
     }
     return builder.build();
 }
+
+inline Fabric three_level_tree(std::size_t pods, std::size_t width) { return three_level_tree(pods, width, width, 1); }
 
 // `units` of `nodes` rail nodes; every unit has one leaf per rail, and every leaf a link to every one of `nodes`
 // spines.

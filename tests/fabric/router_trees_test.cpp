@@ -112,12 +112,15 @@ TEST_CASE("router: shifts on a non-blocking tree of two levels never meet", "[ro
 
 TEST_CASE("router: shifts on a tree with twice as many ports down as up meet in pairs", "[router]") {
     CHECK(worst_shift(two_level_tree(4, 8, 4), RoutingPolicy::static_) == 2.0);
+    CHECK(worst_shift(three_level_tree(3, 4, 8, 1), RoutingPolicy::static_) == 2.0);
 }
 
 TEST_CASE("router: shifts on a non-blocking tree of three levels never meet", "[router]") {
     CHECK(worst_shift(three_level_tree(4, 2), RoutingPolicy::static_) == 1.0);
     CHECK(worst_shift(three_level_tree(6, 3), RoutingPolicy::static_) == 1.0);
     CHECK(worst_shift(three_level_tree(3, 4), RoutingPolicy::static_) == 1.0);
+    CHECK(worst_shift(three_level_tree(3, 3, 6, 2), RoutingPolicy::static_) == 1.0);  // every cable twice
+    CHECK(worst_shift(three_level_tree(3, 2, 6, 3), RoutingPolicy::static_) == 1.0);
 }
 
 TEST_CASE("router: shifts on rail-optimised fabrics never meet", "[router]") {
@@ -212,6 +215,64 @@ TEST_CASE("router: a busy NIC does not hide which spines are free", "[router]") 
     }
     CHECK(*std::max_element(loads.begin(), loads.end()) == 3);  // at the ends
     CHECK(std::count(loads.begin(), loads.end(), 1U) == 6);     // one flow over each of three spines
+}
+
+TEST_CASE("router: a NIC with two cables uses the switches of both", "[router]") {
+    // Two planes that never meet, each a leaf, a spine and a leaf. Every GPU has a cable to its leaf in either.
+    FabricBuilder builder("two planes");
+    std::vector<VertexId> leaves;
+    for (int p = 0; p < 2; ++p) {
+        const VertexId spine = add_switch(builder, "spine" + std::to_string(p));
+        for (int l = 0; l < 2; ++l) {
+            leaves.push_back(add_switch(builder, "plane" + std::to_string(p) + ".leaf" + std::to_string(l)));
+            builder.connect(leaves.back(), spine, wire(50));
+        }
+    }
+    std::vector<VertexId> gpus;
+    for (std::size_t g = 0; g < 8; ++g) {
+        gpus.push_back(add_lone_gpu(builder, "gpu" + std::to_string(g), leaves[g / 4]));
+        builder.connect(gpus.back(), leaves[2 + g / 4], wire(50));
+    }
+    const Fabric fabric = builder.build();
+
+    Router spray(fabric, RoutingPolicy::spray, 1);
+    const Route& sprayed = spray.route(gpus[0], gpus[4], 0, {});
+    CHECK(sprayed.links.size() == 8);
+    CHECK(std::all_of(sprayed.links.begin(), sprayed.links.end(),
+                      [](const RouteShare& part) { return part.share == 0.5; }));
+
+    Router fixed(fabric, RoutingPolicy::static_, 1);
+    CHECK(fixed.route(gpus[0], gpus[4], 0, {}).links[0].link != fixed.route(gpus[0], gpus[5], 0, {}).links[0].link);
+
+    // gpu4 is busy on plane 0 only, then more so on plane 1.
+    Router adaptive(fabric, RoutingPolicy::adaptive, 1);
+    std::vector<std::uint32_t> loads(fabric.link_count(), 0);
+    const LinkId on_first = sprayed.links[0].link;
+    const LinkId on_second = sprayed.links[1].link;
+    loads[index(fabric.reverse(fabric.links_out_of(gpus[4])[0]))] = 1;
+    CHECK(adaptive.route(gpus[0], gpus[4], 0, loads).links[0].link == on_second);
+    loads[index(fabric.reverse(fabric.links_out_of(gpus[4])[1]))] = 2;
+    CHECK(adaptive.route(gpus[0], gpus[4], 0, loads).links[0].link == on_first);
+}
+
+TEST_CASE("router: a busy destination does not hide which cable of the sender is free", "[router]") {
+    FabricBuilder builder("two leaves");
+    const VertexId top = add_switch(builder, "top");
+    const VertexId first = add_switch(builder, "first");
+    const VertexId second = add_switch(builder, "second");
+    builder.connect(first, top, wire(50));
+    builder.connect(second, top, wire(50));
+    const VertexId from = add_lone_gpu(builder, "from", first);
+    builder.connect(from, second, wire(50));
+    const VertexId to = add_lone_gpu(builder, "to", top);
+    const Fabric fabric = builder.build();
+    Router router(fabric, RoutingPolicy::adaptive, 1);
+    std::vector<std::uint32_t> loads(fabric.link_count(), 0);
+    loads[index(fabric.reverse(fabric.links_out_of(to)[0]))] = 9;
+    loads[index(fabric.links_out_of(first)[0])] = 1;
+    const Route& route = router.route(from, to, 0, loads);
+    REQUIRE(route.links.size() == 3);
+    CHECK(fabric.to(route.links[0].link) == second);
 }
 
 TEST_CASE("router: a torus of relaying GPUs is crossed by the fewest links", "[router]") {
