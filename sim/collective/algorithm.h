@@ -16,8 +16,8 @@ namespace lockstep::collective {
 /// One collective to be done.
 struct Request {
     Operation operation = Operation::all_reduce;
-    Bytes bytes;    ///< nccl-tests' size: for reduce_scatter, all_gather and all_to_all the total over ranks
-    RankId root{};  ///< of broadcast
+    Bytes bytes = {};  ///< nccl-tests' size: for reduce_scatter, all_gather and all_to_all the total over ranks
+    RankId root{};     ///< of broadcast
 };
 
 /// An entry of the table of algorithms. One file per algorithm makes one of these.
@@ -40,10 +40,10 @@ const Algorithm& algorithm_named(std::string_view name);
 /// Those that do `request` on `communicator`.
 std::vector<const Algorithm*> candidates(const Communicator& communicator, const Request& request);
 
-/// A time that no schedule can beat on this fabric: each GPU's scale-up and scale-out links against what it must send or receive (with in-switch
-/// reduction where the fabric has it, the vector once), each node's links to the outside against what must cross them, plus the
-/// smallest link-by-link latency of any first message.
-/// Derivation: docs/collectives.md.
+/// A time that no schedule can beat on this fabric: each GPU's scale-up and scale-out links against what it must send
+/// or receive (with in-switch reduction where the fabric has it, the vector once), each node's links to the outside
+/// against what must cross them, plus the smallest link-by-link latency of any first message. Derivation:
+/// docs/collectives.md.
 Seconds lower_bound(const Communicator& communicator, const Request& request);
 
 }  // namespace lockstep::collective

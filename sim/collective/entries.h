@@ -1,0 +1,15 @@
+#pragma once
+
+#include "sim/collective/algorithm.h"
+
+namespace lockstep::collective {
+
+// One per algorithm, each defined in the file of its name; algorithms.cpp puts them in a table.
+Algorithm ring_algorithm();
+Algorithm direct_algorithm();
+Algorithm tree_algorithm();
+Algorithm halving_doubling_algorithm();
+Algorithm hierarchical_algorithm();
+Algorithm nvls_algorithm();
+
+}  // namespace lockstep::collective

@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <set>
+#include <utility>
+
+#include "sim/collective/algorithm.h"
+#include "sim/collective/direct_links.h"
+#include "sim/collective/ports.h"
+
+// The derivation, term by term, is in docs/collectives.md.
+
+namespace lockstep::collective {
+
+using fabric::Fabric;
+
+namespace {
+
+/// Ranks that share a way out: one GPU, or the GPUs of a node. Traffic inside a party is free.
+struct Party {
+    std::size_t ranks = 1;
+    Bandwidth rate = {};  ///< of what leads out of it, one direction
+    bool has_root = false;
+};
+
+/// How much a party must send and receive at least, in units of the vector.
+struct Share {
+    double out;
+    double in;
+};
+
+Share least_share(Operation operation, const Party& party, std::size_t ranks) {
+    const double inside = static_cast<double>(party.ranks) / static_cast<double>(ranks);
+    const double outside = 1 - inside;
+    switch (operation) {
+        case Operation::all_reduce:  // its sum must leave, the total must arrive
+            return {1, 1};
+        case Operation::reduce_scatter:  // its sum of the others' blocks leaves, the rest of its own blocks' sums
+                                         // arrives
+            return {outside, inside};
+        case Operation::all_gather:
+            return {inside, outside};
+        case Operation::broadcast:
+            return party.has_root ? Share{1, 0} : Share{0, 1};
+        case Operation::all_to_all: {
+            const double crossing = static_cast<double>(party.ranks) * outside;
+            return {crossing, crossing};
+        }
+    }
+    return {0, 0};
+}
+
+/// What all parties together must send at least when no switch adds up or copies, in units of the vector.
+double least_total(Operation operation, std::span<const Party> parties, std::size_t ranks) {
+    const auto others = static_cast<double>(parties.size() - 1);
+    switch (operation) {
+        case Operation::all_reduce:
+            return 2 * others;
+        case Operation::reduce_scatter:
+        case Operation::all_gather:
+        case Operation::broadcast:
+            return others;
+        case Operation::all_to_all: {
+            double total = 0;
+            for (const Party& party : parties) {
+                total += least_share(operation, party, ranks).out;
+            }
+            return total;
+        }
+    }
+    return 0;
+}
+
+enum class InSwitch : std::uint8_t { none, possible };
+
+/// The time that the ways out of the parties need.
+Seconds crossing_time(const Request& request, std::span<const Party> parties, std::size_t ranks, InSwitch in_switch) {
+    if (parties.size() < 2) {
+        return {};
+    }
+    const auto vector_time = [&](Bandwidth rate) { return rate > Bandwidth{0} ? request.bytes / rate : Seconds{0}; };
+    Seconds least;
+    Bandwidth total;
+    for (const Party& party : parties) {
+        const Share share = least_share(request.operation, party, ranks);
+        least = std::max(least, vector_time(party.rate) * std::max(share.out, share.in));
+        total += party.rate;
+    }
+    if (in_switch == InSwitch::none) {
+        least = std::max(least, vector_time(total) * least_total(request.operation, parties, ranks));
+    }
+    return least;
+}
+
+/// Whether some switch that can reduce is cabled to ranks of two nodes, or of one at least.
+struct Reducers {
+    InSwitch among_gpus = InSwitch::none;
+    InSwitch among_nodes = InSwitch::none;
+};
+
+Reducers reducers_of(const Communicator& communicator) {
+    const Fabric& fabric = communicator.fabric();
+    std::vector<std::pair<VertexId, std::size_t>> met;  // switch and node of the rank
+    for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
+        for (const LinkId link : fabric.links_out_of(communicator.gpu(id_at<RankId>(rank)))) {
+            if (fabric.vertex(fabric.to(link)).reduces) {
+                met.emplace_back(fabric.to(link), communicator.node_of(id_at<RankId>(rank)));
+            }
+        }
+    }
+    std::sort(met.begin(), met.end());
+    Reducers found;
+    found.among_gpus = met.empty() ? InSwitch::none : InSwitch::possible;
+    for (std::size_t i = 1; i < met.size(); ++i) {
+        if (met[i].first == met[i - 1].first && met[i].second != met[i - 1].second) {
+            found.among_nodes = InSwitch::possible;
+        }
+    }
+    return found;
+}
+
+/// The ranks of one node as a party, and each of them as one.
+class NodeParties {
+  public:
+    NodeParties(const Communicator& communicator, std::size_t node, RankId root)
+        : communicator_(communicator), fabric_(communicator.fabric()), ranks_(communicator.nodes()[node]) {
+        for (const RankId rank : ranks_) {
+            gpus_.push_back(communicator.gpu(rank));
+        }
+        has_root_ = std::find(ranks_.begin(), ranks_.end(), root) != ranks_.end();
+        const auto& id = fabric_.vertex(gpus_.front()).node;
+        if (id && communicator.nodes().size() > 1) {
+            find_nics(*id);
+        }
+        inside_by_scale_up_ = share_scale_up_switch(fabric_, gpus_) || DirectLinks(fabric_, gpus_).complete();
+    }
+
+    Party node() const {
+        Party party{.ranks = ranks_.size(), .has_root = has_root_};
+        const auto& id = fabric_.vertex(gpus_.front()).node;
+        const bool all_have_ways =
+            std::none_of(ways_out_.begin(), ways_out_.end(), [](Bandwidth way) { return way.value == 0; });
+        if (!id || all_have_ways) {
+            for (const VertexId gpu : gpus_) {
+                party.rate += rate_out_of_node(fabric_, gpu);
+            }
+            for (const VertexId nic : nics_) {
+                party.rate += rate_out_of_node(fabric_, nic);
+            }
+        } else {
+            for (const VertexId vertex : fabric_.vertices_of(*id)) {
+                party.rate += rate_out_of_node(fabric_, vertex);
+            }
+        }
+        return party;
+    }
+
+    Party gpu(std::size_t place, RankId root) const {
+        const PortRates rates = port_rates(fabric_, gpus_[place]);
+        Party party{.rate = rates.scale_up, .has_root = ranks_[place] == root};
+        if (communicator_.nodes().size() == 1) {
+            if (!inside_by_scale_up_) {
+                party.rate += rates.machine + rates.scale_out;
+            }
+            return party;
+        }
+        const Bandwidth way_out = ways_out_.empty() ? Bandwidth{0} : ways_out_[place];
+        if (way_out.value == 0 || !inside_by_scale_up_) {
+            party.rate += rates.machine + rates.scale_out;
+        } else if (ranks_.size() == 1) {
+            party.rate = way_out + scale_up_out_of_node(gpus_[place]);
+        } else {
+            party.rate += way_out;
+        }
+        return party;
+    }
+
+  private:
+    void find_nics(NodeId id) {
+        const auto all = fabric_.gpus_of(id);
+        const auto owned = own_nics(fabric_, id);
+        for (const VertexId gpu : gpus_) {
+            const auto& mine = owned[static_cast<std::size_t>(std::find(all.begin(), all.end(), gpu) - all.begin())];
+            const PortRates rates = port_rates(fabric_, gpu);
+            Bandwidth through_nics;
+            for (const VertexId nic : mine) {
+                through_nics += rate_out_of_node(fabric_, nic);
+                nics_.insert(nic);
+            }
+            ways_out_.push_back(rates.scale_out + std::min(through_nics, rates.machine));
+        }
+    }
+
+    /// To the switches of a rack, say.
+    Bandwidth scale_up_out_of_node(VertexId gpu) const {
+        return rate_out_of_node(fabric_, gpu) - port_rates(fabric_, gpu).scale_out;
+    }
+
+    const Communicator& communicator_;
+    const Fabric& fabric_;
+    const std::vector<RankId>& ranks_;
+    std::vector<VertexId> gpus_ = {};
+    std::set<VertexId> nics_ = {};
+    std::vector<Bandwidth> ways_out_ = {};  // by place: scale-out links and NICs; 0 if the GPU has none of its own
+    bool inside_by_scale_up_ = false;
+    bool has_root_ = false;
+};
+
+/// The least latency of any path from one rank to another: a search from all ranks at once, until paths that met in the
+/// middle cannot be beaten.
+Seconds least_latency(const Communicator& communicator) {
+    const Fabric& fabric = communicator.fabric();
+    constexpr double far = std::numeric_limits<double>::infinity();
+    struct Mark {
+        double latency = std::numeric_limits<double>::infinity();
+        VertexId source{};
+    };
+    std::vector<Mark> marks(fabric.vertex_count());
+    using Entry = std::pair<double, VertexId>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    double least = far;
+    const auto expand = [&](VertexId vertex) {
+        const Mark from = marks[index(vertex)];
+        for (const LinkId link : fabric.links_out_of(vertex)) {
+            const VertexId to = fabric.to(link);
+            const double latency = from.latency + fabric.link(link).latency.value;
+            Mark& mark = marks[index(to)];
+            const bool passes = fabric.vertex(to).relays || mark.latency == 0;
+            if (mark.latency < far && mark.source != from.source && passes) {
+                least = std::min(least, latency + mark.latency);
+            }
+            if (latency < mark.latency && fabric.vertex(to).relays) {
+                mark = {latency, from.source};
+                queue.emplace(latency, to);
+            }
+        }
+    };
+    for (const VertexId gpu : communicator.gpus()) {
+        marks[index(gpu)] = {0.0, gpu};
+    }
+    for (const VertexId gpu : communicator.gpus()) {
+        expand(gpu);
+    }
+    while (!queue.empty() && 2 * queue.top().first < least) {
+        const auto [latency, vertex] = queue.top();
+        queue.pop();
+        if (latency == marks[index(vertex)].latency) {
+            expand(vertex);
+        }
+    }
+    return {least < far ? least : 0.0};
+}
+
+}  // namespace
+
+Seconds lower_bound(const Communicator& communicator, const Request& request) {
+    const std::size_t ranks = communicator.size();
+    if (ranks == 1 || request.bytes.value == 0) {
+        return {};
+    }
+    std::vector<Party> gpus;
+    std::vector<Party> nodes;
+    for (std::size_t j = 0; j < communicator.nodes().size(); ++j) {
+        const NodeParties parties(communicator, j, request.root);
+        nodes.push_back(parties.node());
+        for (std::size_t place = 0; place < communicator.nodes()[j].size(); ++place) {
+            gpus.push_back(parties.gpu(place, request.root));
+        }
+    }
+    const Reducers reducers = reducers_of(communicator);
+    return least_latency(communicator) + std::max(crossing_time(request, gpus, ranks, reducers.among_gpus),
+                                                  crossing_time(request, nodes, ranks, reducers.among_nodes));
+}
+
+}  // namespace lockstep::collective
