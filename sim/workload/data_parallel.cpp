@@ -1,6 +1,8 @@
 #include "sim/workload/data_parallel.h"
 
+#include <ranges>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,9 +39,8 @@ std::vector<Bucket> gradient_buckets(std::span<const Layer> layers, Bytes first_
         gathered = {};
     };
     for (std::size_t layer = layers.size(); layer-- > 0;) {
-        const std::vector<Bytes>& gradients = layers[layer].gradients;
-        for (auto gradient = gradients.rbegin(); gradient != gradients.rend(); ++gradient) {
-            gathered += *gradient;
+        for (const Bytes gradient : layers[layer].gradients | std::views::reverse) {
+            gathered += gradient;
             completed_by = layer;
             if (gathered >= (buckets.empty() ? first_cap : cap)) {
                 close();
