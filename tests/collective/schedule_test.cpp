@@ -45,12 +45,13 @@ TEST_CASE("ChunkIndex: moves with the loop and never below zero", "[collective]"
     CHECK(down.at(7) == 140);
     CHECK(ChunkIndex{.offset = 3}.at(1000000) == 3);
 
-    const ChunkIndex ordered{.offset = 1,
-                             .first = 0,
-                             .stride = 1,
-                             .modulus = 3,
-                             .scale = 2,
-                             .order = std::make_shared<const std::vector<std::uint32_t>>(std::vector<std::uint32_t>{2, 0, 1})};
+    const ChunkIndex ordered{
+        .offset = 1,
+        .first = 0,
+        .stride = 1,
+        .modulus = 3,
+        .scale = 2,
+        .order = std::make_shared<const std::vector<std::uint32_t>>(std::vector<std::uint32_t>{2, 0, 1})};
     CHECK(ordered.at(0) == 5);
     CHECK(ordered.at(1) == 1);
     CHECK(ordered.at(2) == 3);

@@ -1,0 +1,147 @@
+#include "tests/collective/fabrics.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace lockstep::collective {
+
+using fabric::Fabric;
+using fabric::FabricBuilder;
+using fabric::Link;
+using fabric::Tier;
+using fabric::VertexKind;
+
+namespace {
+
+Link link_of(double rate, double latency, Tier tier) {
+    return {.bandwidth = {rate}, .line_rate = {rate}, .latency = {latency}, .tier = tier};
+}
+
+}  // namespace
+
+Fabric single_switch(std::uint32_t gpus, Bandwidth rate, Seconds latency) {
+    FabricBuilder builder("single-switch");
+    const auto hub = builder.add({.name = "switch", .kind = VertexKind::switch_});
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+        const auto gpu = builder.add({.name = fmt::format("gpu{}", g), .relays = false});
+        builder.connect(gpu, hub, link_of(rate.value, latency.value, Tier::scale_out));
+    }
+    return builder.build();
+}
+
+Fabric dgx_cluster(std::uint32_t nodes, std::uint32_t gpus_per_node, Island island) {
+    FabricBuilder builder("dgx");
+    const auto spine = builder.add({.name = "spine", .kind = VertexKind::switch_});
+    std::vector<VertexId> leaves;
+    for (std::uint32_t r = 0; r < gpus_per_node; ++r) {
+        leaves.push_back(builder.add({.name = fmt::format("leaf{}", r), .kind = VertexKind::switch_}));
+        builder.connect(leaves.back(), spine, link_of(400e9, 1e-6, Tier::scale_out));
+    }
+    for (std::uint32_t n = 0; n < nodes; ++n) {
+        const auto node = builder.add_node();
+        std::vector<VertexId> gpus;
+        for (std::uint32_t g = 0; g < gpus_per_node; ++g) {
+            gpus.push_back(builder.add({.name = fmt::format("node{}.gpu{}", n, g), .node = node, .relays = false}));
+            const auto nic =
+                builder.add({.name = fmt::format("node{}.nic{}", n, g), .kind = VertexKind::nic, .node = node});
+            builder.connect(gpus.back(), nic, link_of(60e9, 1e-7, Tier::host));
+            builder.connect(nic, leaves[g], link_of(50e9, 1e-6, Tier::scale_out));
+        }
+        if (island == Island::full_mesh) {
+            for (std::uint32_t a = 0; a < gpus_per_node; ++a) {
+                for (std::uint32_t b = a + 1; b < gpus_per_node; ++b) {
+                    builder.connect(gpus[a], gpus[b], link_of(64e9, 1e-7, Tier::scale_up));
+                }
+            }
+            continue;
+        }
+        for (std::uint32_t plane = 0; plane < 4; ++plane) {
+            const auto hub = builder.add({.name = fmt::format("node{}.nvswitch{}", n, plane),
+                                          .kind = VertexKind::switch_,
+                                          .node = node,
+                                          .reduces = island == Island::reducing});
+            for (const VertexId gpu : gpus) {
+                builder.connect(gpu, hub, link_of(450e9 / 4, 1e-7, Tier::scale_up));
+            }
+        }
+    }
+    return builder.build();
+}
+
+Fabric cube_mesh() {
+    // NVLinks per pair, as `nvidia-smi topo -m` shows them on a DGX-1.
+    constexpr std::array<std::array<std::uint32_t, 3>, 16> pairs{{{0, 1, 1},
+                                                                  {0, 2, 1},
+                                                                  {0, 3, 2},
+                                                                  {0, 4, 2},
+                                                                  {1, 2, 2},
+                                                                  {1, 3, 1},
+                                                                  {1, 5, 2},
+                                                                  {2, 3, 2},
+                                                                  {2, 6, 1},
+                                                                  {3, 7, 1},
+                                                                  {4, 5, 1},
+                                                                  {4, 6, 1},
+                                                                  {4, 7, 2},
+                                                                  {5, 6, 2},
+                                                                  {5, 7, 1},
+                                                                  {6, 7, 2}}};
+    FabricBuilder builder("cube-mesh");
+    const auto node = builder.add_node();
+    std::vector<VertexId> gpus;
+    for (std::uint32_t g = 0; g < 8; ++g) {
+        gpus.push_back(builder.add({.name = fmt::format("gpu{}", g), .node = node, .relays = false}));
+    }
+    for (const auto& [a, b, cables] : pairs) {
+        Link link = link_of(25e9 * cables, 1e-7, Tier::scale_up);
+        link.line_rate = {25e9};
+        link.cables = cables;
+        builder.connect(gpus[a], gpus[b], link);
+    }
+    return builder.build();
+}
+
+Fabric full_mesh(std::uint32_t gpus) {
+    FabricBuilder builder("full-mesh");
+    const auto node = builder.add_node();
+    std::vector<VertexId> placed;
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+        placed.push_back(builder.add({.name = fmt::format("gpu{}", g), .node = node, .relays = false}));
+    }
+    for (std::uint32_t a = 0; a < gpus; ++a) {
+        for (std::uint32_t b = a + 1; b < gpus; ++b) {
+            builder.connect(placed[a], placed[b], link_of(64e9, 1e-7, Tier::scale_up));
+        }
+    }
+    return builder.build();
+}
+
+Fabric grid(const std::vector<std::uint32_t>& extents, Wrap wrap) {
+    FabricBuilder builder("grid");
+    std::uint32_t count = 1;
+    for (const std::uint32_t extent : extents) {
+        count *= extent;
+    }
+    std::vector<VertexId> gpus;
+    for (std::uint32_t g = 0; g < count; ++g) {
+        gpus.push_back(builder.add({.name = fmt::format("gpu{}", g)}));
+    }
+    for (std::uint32_t g = 0; g < count; ++g) {
+        std::uint32_t stride = 1;
+        for (const std::uint32_t extent : extents) {
+            const std::uint32_t at = g / stride % extent;
+            if (at + 1 < extent) {
+                builder.connect(gpus[g], gpus[g + stride], link_of(50e9, 1e-6, Tier::scale_out));
+            } else if (wrap == Wrap::all && extent > 2) {
+                builder.connect(gpus[g], gpus[g - at * stride], link_of(50e9, 1e-6, Tier::scale_out));
+            }
+            stride *= extent;
+        }
+    }
+    return builder.build();
+}
+
+Communicator everybody(const Fabric& fabric) { return {fabric, default_placement(fabric, std::nullopt)}; }
+
+}  // namespace lockstep::collective
