@@ -50,8 +50,9 @@ class Sets {
         return v;
     }
     void join(VertexId a, VertexId b) {
-        const auto [low, high] = std::minmax(of(a), of(b));
-        parent_[high] = low;
+        const std::uint32_t x = of(a);
+        const std::uint32_t y = of(b);
+        parent_[std::max(x, y)] = std::min(x, y);
     }
 
   private:
