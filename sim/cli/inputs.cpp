@@ -32,14 +32,6 @@ fabric::RoutingPolicy routing_named(std::string_view name) {
     throw InputError(fmt::format("--routing: unknown policy {}{}", excerpt(name), suggestion(name, known)));
 }
 
-std::vector<report::ParameterInForce> in_force(const Parameters& parameters) {
-    std::vector<report::ParameterInForce> values;
-    for (const Parameter& parameter : parameters.declared()) {
-        values.push_back({parameter.name, parameters.value(parameter.name).text});
-    }
-    return values;
-}
-
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blank = " \t\r";
     const std::size_t begin = text.find_first_not_of(blank);
@@ -105,6 +97,14 @@ InputFiles load_files(const DataFiles& data, const InputOptions& options) {
     }
     apply_settings(settings, targets);
     return files;
+}
+
+std::vector<report::ParameterInForce> in_force(const Parameters& parameters) {
+    std::vector<report::ParameterInForce> values;
+    for (const Parameter& parameter : parameters.declared()) {
+        values.push_back({parameter.name, parameters.value(parameter.name).text});
+    }
+    return values;
 }
 
 EngineChoice engine_choice(const EngineOptions& options) {

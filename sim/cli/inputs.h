@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/data_files.h"
+#include "sim/base/parameters.h"
 #include "sim/base/yaml.h"
 #include "sim/cli/commands.h"
 #include "sim/engine/engines.h"
@@ -22,6 +23,9 @@ struct InputFiles {
 
 /// Loads the topology and, where one is named, the workload. Throws: InputError.
 InputFiles load_files(const DataFiles& data, const InputOptions& options);
+
+/// The parameters of a file with the values they have.
+std::vector<report::ParameterInForce> in_force(const Parameters& parameters);
 
 /// The engine, routing and seed asked for.
 struct EngineChoice {

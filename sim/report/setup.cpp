@@ -62,16 +62,23 @@ std::optional<std::string> nic_striping(const fabric::Fabric& fabric) {
 
 }  // namespace
 
+std::vector<std::string> striping(const fabric::Fabric& fabric) {
+    std::vector<std::string> lines;
+    for (auto& line : {plane_striping(fabric), nic_striping(fabric)}) {
+        if (line) {
+            lines.push_back(*line);
+        }
+    }
+    return lines;
+}
+
 std::vector<std::string> assumptions(const fabric::Fabric& fabric, const Setup& setup) {
     std::vector<std::string> lines;
     lines.push_back(setup.engine_summary.empty() ? fmt::format("engine {}", setup.engine)
                                                  : fmt::format("engine {}: {}", setup.engine, setup.engine_summary));
     lines.push_back(fmt::format("routing {}, seed {}", fabric::name_of(setup.routing), setup.seed));
-    if (auto line = plane_striping(fabric)) {
-        lines.push_back(std::move(*line));
-    }
-    if (auto line = nic_striping(fabric)) {
-        lines.push_back(std::move(*line));
+    for (std::string& line : striping(fabric)) {
+        lines.push_back(std::move(line));
     }
     return lines;
 }

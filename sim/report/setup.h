@@ -60,6 +60,9 @@ struct CollectiveReport {
     std::optional<MachineUse> machine = {};
 };
 
+/// Where one flow is striped over several links, a line each: over the switch planes of an island, over a GPU's NICs.
+std::vector<std::string> striping(const fabric::Fabric& fabric);
+
 /// What the results rest on, a line each: engine, routing, seed, and where one flow is striped over several links.
 std::vector<std::string> assumptions(const fabric::Fabric& fabric, const Setup& setup);
 
