@@ -15,7 +15,7 @@ struct Size {
     std::uint32_t h;
 
     /// Cables between each two groups.
-    std::uint32_t between_groups() const { return groups > 1 ? a * h / (groups - 1) : 0; }
+    std::uint64_t between_groups() const { return groups > 1 ? std::uint64_t{a} * h / (groups - 1) : 0; }
 };
 
 Size read_size(YamlMap& map, const Endpoints& endpoints) {
@@ -28,15 +28,15 @@ Size read_size(YamlMap& map, const Endpoints& endpoints) {
         groups.fail(fmt::format(
             "{} groups do not reach each other: {} switches with {} global links each have {} in all, enough "
             "for {} groups; {} global links each would do",
-            size.groups, size.a, size.h, size.a * size.h, size.a * size.h + 1,
+            size.groups, size.a, size.h, std::uint64_t{size.a} * size.h, std::uint64_t{size.a} * size.h + 1,
             (size.groups - 1 + size.a - 1) / size.a));
     }
     const std::uint64_t room = std::uint64_t{size.groups} * size.a * size.p;
     if (endpoints.all.size() > room) {
+        const std::uint64_t group = std::uint64_t{size.a} * size.p;
         groups.fail(fmt::format(
-            "{} endpoints do not fit {} groups of {} switches with {} each ({}); {} groups would do",
-            endpoints.all.size(), size.groups, size.a, size.p, room,
-            (endpoints.all.size() + std::uint64_t{size.a} * size.p - 1) / (std::uint64_t{size.a} * size.p)));
+            "{} endpoints do not fit: there is room for {} ({} x {} switches x {} hosts); {} groups would do",
+            endpoints.all.size(), room, size.groups, size.a, size.p, (endpoints.all.size() + group - 1) / group));
     }
     return size;
 }
@@ -92,14 +92,14 @@ void add_dragonfly(Assembly& assembly, const Endpoints& endpoints, YamlMap& map,
     // Seen from a group, the peers stand in a circle. The m-th cable to the peer o places on leaves from the group's
     // global port (o - 1) * n + m, and ports go round over the switches: every switch has its share, and cables to one
     // peer start apart.
-    const std::uint32_t n = size.between_groups();
+    const std::uint64_t n = size.between_groups();
     for (std::uint32_t g = 0; g < size.groups; ++g) {
         for (std::uint32_t peer = g + 1; peer < size.groups; ++peer) {
             const std::uint32_t there = peer - g;
             const std::uint32_t back = size.groups - there;
-            for (std::uint32_t m = 0; m < n; ++m) {
-                const std::uint32_t s = ((there - 1) * n + m) % size.a;
-                const std::uint32_t t = ((back - 1) * n + m) % size.a;
+            for (std::uint64_t m = 0; m < n; ++m) {
+                const std::uint64_t s = ((there - 1) * n + m) % size.a;
+                const std::uint64_t t = ((back - 1) * n + m) % size.a;
                 assembly.connect(switches[g * size.a + s], switches[peer * size.a + t], global, global.cables,
                                  global_value.value_or(link_value));
             }

@@ -178,8 +178,10 @@ void add_vertices(Assembly& assembly, const YamlValue& value, const Catalogue& c
 void add_links(Assembly& assembly, const YamlValue& value, const Catalogue& catalogue) {
     const Names names(assembly.builder());
     const auto name_of_vertex = [&](VertexId id) -> const std::string& { return assembly.builder().vertex(id).name; };
-    std::map<std::pair<VertexId, VertexId>, SourcePosition> joined;
-    for (const YamlValue& item : counted_list(value, "links")) {
+    const std::vector<YamlValue> items = counted_list(value, "links");
+    std::unordered_map<std::uint64_t, std::size_t> joined;  // two vertices to the item that joined them
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const YamlValue& item = items[i];
         YamlMap map = item.map();
         const YamlValue between = map.require("between");
         const std::vector<YamlValue> ends = between.list();
@@ -195,12 +197,14 @@ void add_links(Assembly& assembly, const YamlValue& value, const Catalogue& cata
                 if (a == b) {
                     between.fail(fmt::format("link from {} to itself", name_of_vertex(a)));
                 }
-                const auto [place, is_new] = joined.emplace(std::minmax(a, b), item.position());
+                const auto low = static_cast<std::uint32_t>(std::min(a, b));
+                const auto high = static_cast<std::uint32_t>(std::max(a, b));
+                const auto [place, is_new] = joined.emplace(std::uint64_t{low} << 32 | high, i);
                 if (!is_new) {
                     item.fail(
                         fmt::format("second link between {} and {} (the first is at {}); write several cables as "
                                     "one link with `cables`",
-                                    name_of_vertex(a), name_of_vertex(b), to_text(place->second)));
+                                    name_of_vertex(a), name_of_vertex(b), to_text(items[place->second].position())));
                 }
                 assembly.connect(a, b, link, link.cables, item);
             }

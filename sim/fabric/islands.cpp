@@ -112,6 +112,7 @@ void add_mesh(NodePlan& plan, YamlMap& map, const Catalogue& catalogue) {
     const std::vector<std::uint32_t> gpus = member_gpus(plan, map);
     const YamlValue link_value = map.require("link");
     const std::uint32_t spec = plan.add_spec(read_link(link_value, catalogue, Tier::scale_up));
+    plan.require_room_for(std::uint64_t{gpus.size()} * (gpus.size() - 1) / 2, link_value);
     for (std::size_t i = 0; i < gpus.size(); ++i) {
         for (std::size_t j = i + 1; j < gpus.size(); ++j) {
             plan.connect(gpus[i], gpus[j], spec, plan.specs[spec].cables, link_value);

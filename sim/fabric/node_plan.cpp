@@ -76,8 +76,7 @@ void one_or_many(const YamlValue& value, Read read) {
 
 std::uint32_t NodePlan::add(Vertex vertex, Seconds crossing, const YamlValue& cause) {
     if ((points.size() + 1) * std::uint64_t{count} > Limits::vertices) {
-        cause.fail(fmt::format("{} nodes of more than {} devices are more than {} devices", count, points.size(),
-                               Limits::vertices));
+        cause.fail(fmt::format("more than {} devices in one fabric", Limits::vertices));
     }
     points.push_back({std::move(vertex), crossing, std::nullopt});
     return static_cast<std::uint32_t>(points.size() - 1);
@@ -93,18 +92,25 @@ void NodePlan::connect(std::uint32_t a, std::uint32_t b, std::uint32_t spec, std
     if (a == b) {
         cause.fail(fmt::format("link from {} to itself", points[a].vertex.name));
     }
-    const auto [place, is_new] = joined_.emplace(std::minmax(a, b), cause.position());
+    require_room_for(1, cause);
+    if (causes_.empty() || causes_.back().path() != cause.path()) {
+        causes_.push_back(cause);
+    }
+    const std::uint64_t key = std::uint64_t{std::min(a, b)} << 32 | std::max(a, b);
+    const auto [place, is_new] = joined_.emplace(key, static_cast<std::uint32_t>(causes_.size() - 1));
     if (!is_new) {
         cause.fail(
             fmt::format("second link between {} and {} (the first is at {}); write several cables as one link "
                         "with `cables`",
-                        points[a].vertex.name, points[b].vertex.name, to_text(place->second)));
-    }
-    if ((wires.size() + 1) * std::uint64_t{count} > Limits::cables) {
-        cause.fail(
-            fmt::format("{} nodes of more than {} links are more than {} links", count, wires.size(), Limits::cables));
+                        points[a].vertex.name, points[b].vertex.name, to_text(causes_[place->second].position())));
     }
     wires.push_back({a, b, spec, cables});
+}
+
+void NodePlan::require_room_for(std::uint64_t more, const YamlValue& cause) const {
+    if ((wires.size() + more) * count > Limits::cables) {
+        cause.fail(fmt::format("more than {} links in one fabric", Limits::cables));
+    }
 }
 
 std::uint32_t NodePlan::find(const YamlValue& wanted_name) const {

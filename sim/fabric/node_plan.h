@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,11 +49,15 @@ class NodePlan {
     /// Adds cables between two vertices. Throws: InputError at `cause` for a link to itself, a second link between the
     /// same two (several cables are one link with a count), or too many links.
     void connect(std::uint32_t a, std::uint32_t b, std::uint32_t spec, std::uint32_t cables, const YamlValue& cause);
+    /// Throws: InputError at `cause` if all nodes together have too many links with this many more.
+    void require_room_for(std::uint64_t more, const YamlValue& cause) const;
     /// The vertex of that name. Throws: InputError at `wanted_name` with the nearest known one.
     std::uint32_t find(const YamlValue& wanted_name) const;
 
   private:
-    std::map<std::pair<std::uint32_t, std::uint32_t>, SourcePosition> joined_;
+    std::unordered_map<std::uint64_t, std::uint32_t>
+        joined_;  // two vertices to the place in causes_ of what joined them
+    std::vector<YamlValue> causes_;
 };
 
 /// Reads one node template (docs/topology-yaml.md, `node`). Throws: InputError.

@@ -44,14 +44,6 @@ LinkSpec read_link_fields(YamlMap& map, const Catalogue& catalogue, Tier tier, c
     if (model) {
         spec.model = catalogue.link(*model);
     }
-    if (!model && !base) {
-        for (const auto* const field : {"bandwidth", "latency"}) {
-            if (!map.find(field)) {
-                map.self().fail(
-                    fmt::format("a link needs a `model`, or `bandwidth` and `latency`; `{}` is missing", field));
-            }
-        }
-    }
     read_fields(map, spec.model);
     if (const auto value = map.find("tier")) {
         spec.tier = read_tier(*value);
@@ -62,6 +54,13 @@ LinkSpec read_link_fields(YamlMap& map, const Catalogue& catalogue, Tier tier, c
     }
     if (const auto value = map.find("striped")) {
         spec.striped = value->flag();
+    }
+    for (const auto* const field : {"bandwidth", "latency"}) {
+        if (!model && !base && !map.find(field)) {
+            map.finish();  // a misspelt key is the better explanation
+            map.self().fail(
+                fmt::format("a link needs a `model`, or `bandwidth` and `latency`; `{}` is missing", field));
+        }
     }
     return spec;
 }
