@@ -24,7 +24,7 @@ constexpr int most_leavers_tried = 8;
 
 // Past this many rounds a region takes in everything it is connected to: chains of bottlenecks must not be followed hop
 // by hop.
-constexpr int most_rounds = 8;
+constexpr int most_rounds = 16;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -245,8 +245,9 @@ void SharedLinks::take_into_region(std::uint32_t flow) {
 }
 
 void SharedLinks::take_in_all_reachable() {
-    for (std::size_t number = 0; number < region_links_.size(); ++number) {  // grows on the way
-        for (const Occupant& occupant : links_[region_links_[number].link].occupants) {
+    std::size_t number = 0;
+    while (number < region_links_.size()) {  // grows on the way
+        for (const Occupant& occupant : links_[region_links_[number++].link].occupants) {
             take_into_region(occupant.flow);
         }
     }

@@ -24,10 +24,6 @@
 #include "sim/engine/simgrid/whole_shares.h"
 #include "sim/engine/timer_queue.h"
 
-/// SimGrid's clock, `simgrid::kernel::EngineImpl::now_`. It goes on from one engine of a process to the next, so that
-/// results would depend on what ran before; the class is in no installed header, hence by its symbol.
-extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
-
 namespace lockstep::engine {
 
 namespace {
@@ -76,11 +72,15 @@ std::unique_ptr<s4u::Engine> make_simulation() {
                                        "--cfg=contexts/factory:thread",
                                        "--log=root.thresh:warning"};
     std::vector<char*> pointers;
+    pointers.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) {
         pointers.push_back(argument.data());
     }
     int count = static_cast<int>(pointers.size());
     pointers.push_back(nullptr);
+    // SimGrid's clock goes on from one engine of a process to the next, so that results would depend on what ran
+    // before. Its class is in no installed header, hence by its symbol.
+    extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
     simgrid_clock = 0.0;
     const HandlersKept handlers;
     return std::make_unique<s4u::Engine>(&count, pointers.data());
