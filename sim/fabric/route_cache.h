@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 namespace lockstep::fabric {
 
-/// Values that can be made again, by number, kept within a budget: when a new one does not fit, the oldest go.
-/// References last until the next insertion.
+/// Values that can be made again, by number, kept within a budget: where a new one does not fit, the oldest go.
+/// References last until the next call of make_room.
 template <class Value>
 class RouteCache {
   public:
@@ -21,14 +22,22 @@ class RouteCache {
         return found == entries_.end() ? nullptr : &found->second.value;
     }
 
-    /// Requires: find(key) is nullptr. The value just inserted is never the one to go.
-    Value& insert(std::uint64_t key, Value value, std::size_t bytes) {
+    /// Lets the oldest go until `bytes` more fit, or nothing is left. Returns: the last to go, for its memory to be
+    /// used again.
+    std::optional<Value> make_room(std::size_t bytes) {
+        std::optional<Value> last;
         while (!order_.empty() && used_ + bytes > budget_) {
             const auto oldest = entries_.find(order_.front());
+            last = std::move(oldest->second.value);
             used_ -= oldest->second.bytes;
             entries_.erase(oldest);
             order_.pop_front();
         }
+        return last;
+    }
+
+    /// Requires: find(key) is nullptr.
+    Value& insert(std::uint64_t key, Value value, std::size_t bytes) {
         used_ += bytes;
         order_.push_back(key);
         return entries_.emplace(key, Entry{std::move(value), bytes}).first->second.value;

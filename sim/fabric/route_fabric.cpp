@@ -173,13 +173,21 @@ std::uint16_t FabricSearch::nearest(const Endpoint& from, const Distances& dista
 const FabricSearch::Distances& FabricSearch::distances(const Endpoint& from, const Endpoint& to) {
     Distances* known = distances_.find(to.attachment);
     if (known == nullptr) {
-        Distances fresh;
-        fresh.of.assign(vertex_of_.size(), unseen);
-        for (const std::uint32_t slot : slots_of(to.attachment)) {
-            fresh.of[slot] = 0;
-            fresh.queue.push_back(slot);
-        }
         const std::size_t bytes = vertex_of_.size() * (sizeof(std::uint16_t) + sizeof(std::uint32_t));
+        Distances fresh = distances_.make_room(bytes).value_or(Distances{});
+        if (fresh.queue.empty()) {
+            fresh.of.assign(vertex_of_.size(), unseen);
+        }
+        // In a torus every GPU is a destination of its own, and mostly its neighbours ask: undo only what a search has
+        // written.
+        for (const std::uint32_t slot : fresh.queue) {
+            fresh.of[slot] = unseen;
+        }
+        fresh.queue = slots_of(to.attachment);
+        fresh.head = 0;
+        for (const std::uint32_t slot : fresh.queue) {
+            fresh.of[slot] = 0;
+        }
         known = &distances_.insert(to.attachment, std::move(fresh), bytes);
     }
     // Go on until all slots as near as the source's nearest are known: another of its switches may be among them.
@@ -257,6 +265,7 @@ const FabricSearch::Core& FabricSearch::core(const Endpoint& from, const Endpoin
         made.dag.first.push_back(static_cast<std::uint32_t>(made.dag.steps.size()));
     }
     const std::size_t bytes = made.dag.steps.size() * sizeof(PathDag::Step) + made.slots.size() * 8;
+    cores_.make_room(bytes);
     return cores_.insert(key, std::move(made), bytes);
 }
 

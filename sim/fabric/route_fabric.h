@@ -68,8 +68,8 @@ class FabricSearch {
   private:
     // Breadth-first distances from a set of slots, as far as they were needed.
     struct Distances {
-        std::vector<std::uint16_t> of;  // by slot
-        std::vector<std::uint32_t> queue;
+        std::vector<std::uint16_t> of;     // by slot
+        std::vector<std::uint32_t> queue;  // all slots written so far; empty once every reachable one is
         std::size_t head = 0;
     };
     // The minimal paths between two sets of slots. Its vertices are slots; the first `entries` stand at the source's
@@ -84,7 +84,7 @@ class FabricSearch {
     std::span<const Hop> hops_from(std::uint32_t slot) const {
         return std::span(hops_).subspan(first_hop_[slot], first_hop_[slot + 1] - first_hop_[slot]);
     }
-    std::span<const std::uint32_t> slots_of(std::uint32_t attachment) const { return attachments_[attachment]; }
+    const std::vector<std::uint32_t>& slots_of(std::uint32_t attachment) const { return attachments_[attachment]; }
     const std::vector<VertexId>& endpoints_of(std::uint32_t slot);
     std::uint32_t attachment_of(std::vector<std::uint32_t> slots);
 

@@ -50,8 +50,11 @@ bool NodeSearch::allows(LinkId link, VertexId near, Reach reach) const {
 }
 
 PathDag NodeSearch::minimal_paths(VertexId from, VertexId to, Reach reach) {
-    // Breadth first, backwards from the target: when the source is found, everything nearer to the target is marked.
+    // Breadth first, backwards from the target. When the source is found, everything nearer to the target is marked,
+    // and its links towards the target are noted: looking for them among all links of a large switch would cost far
+    // more than the search.
     ++search_;
+    steps_.clear();
     queue_.assign(1, to);
     marks_[index(to)] = {search_, 0, 0, {}};
     const Mark& source = marks_[index(from)];
@@ -60,34 +63,52 @@ PathDag NodeSearch::minimal_paths(VertexId from, VertexId to, Reach reach) {
         if (v != to && !crosses(v, from, reach)) {
             continue;
         }
+        const std::uint32_t distance = marks_[index(v)].distance + 1;
         for (const LinkId link : fabric_->links_out_of(v)) {
             const VertexId next = fabric_->to(link);
-            if (marks_[index(next)].search != search_ && allows(link, from, reach)) {
-                marks_[index(next)] = {search_, marks_[index(v)].distance + 1, 0, {}};
+            Mark& mark = marks_[index(next)];
+            const bool fresh = mark.search != search_;
+            if ((!fresh && mark.distance != distance) || !allows(link, from, reach)) {
+                continue;
+            }
+            if (fresh) {
+                mark = {search_, distance, 0, {}};
                 queue_.push_back(next);
             }
+            if (next == from) {
+                break;
+            }
+            steps_.push_back(fabric_->reverse(link));
         }
     }
     PathDag dag;
     if (source.search != search_) {
         return dag;
     }
+    std::erase_if(steps_, [&](LinkId link) { return marks_[index(fabric_->from(link))].distance >= source.distance; });
+    for (const LinkId link : fabric_->links_out_of(from)) {
+        const Mark& mark = marks_[index(fabric_->to(link))];
+        if (mark.search == search_ && mark.distance + 1 == source.distance && allows(link, from, reach)) {
+            steps_.push_back(link);
+        }
+    }
+    std::sort(steps_.begin(), steps_.end());  // the links out of one vertex have consecutive ids
     queue_.assign(1, from);
     for (std::size_t head = 0; head < queue_.size(); ++head) {
         const VertexId v = queue_[head];
-        const std::uint32_t distance = marks_[index(v)].distance;
-        for (const LinkId link : fabric_->links_out_of(v)) {
-            const VertexId next = fabric_->to(link);
-            Mark& mark = marks_[index(next)];
-            if (distance == 0 || mark.search != search_ || mark.distance != distance - 1 ||
-                !allows(link, from, reach) || (next != to && !crosses(next, from, reach))) {
+        const auto links = fabric_->links_out_of(v);
+        auto step = std::lower_bound(steps_.begin(), steps_.end(), links.front());
+        for (; v != to && step != steps_.end() && *step <= links.back(); ++step) {
+            const VertexId next = fabric_->to(*step);
+            if (next != to && !crosses(next, from, reach)) {
                 continue;
             }
+            Mark& mark = marks_[index(next)];
             if (mark.place == 0) {  // 0 is the source's
                 mark.place = static_cast<std::uint32_t>(queue_.size());
                 queue_.push_back(next);
             }
-            dag.steps.push_back({link, mark.place});
+            dag.steps.push_back({*step, mark.place});
         }
         dag.first.push_back(static_cast<std::uint32_t>(dag.steps.size()));
     }

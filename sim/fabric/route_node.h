@@ -63,6 +63,7 @@ class NodeSearch {
     std::vector<Mark> marks_;
     std::uint32_t search_ = 0;
     std::vector<VertexId> queue_;
+    std::vector<LinkId> steps_;
 };
 
 }  // namespace lockstep::fabric
