@@ -4,8 +4,9 @@
 #include "tests/cases/command.h"
 #include <catch2/catch.hpp>
 
-using lockstep::test::lockstep;
-using lockstep::test::Scratch;
+using lockstep::test::run_command;
+using lockstep::test::Shell;
+using lockstep::test::written;
 
 namespace {
 
@@ -17,16 +18,16 @@ std::string pair_with(const std::string& link) {
            "  - {name: gpu0, kind: gpu}\n"
            "  - {name: gpu1, kind: gpu}\n"
            "links:\n"
-           "  - {from: gpu0, to: hub, bandwidth: 100 Gb/s, latency: 1 us}\n"
+           "  - {between: [gpu0, hub], bandwidth: 100 Gb/s, latency: 1 us}\n"
            "  - " +
            link + "\n";
 }
 
 /// Loads the text as a topology, as each command would. Returns: what stood on standard error.
 std::string refused(const std::string& text) {
-    const Scratch scratch;
-    const auto file = scratch.write("bad.yaml", text);
-    const auto outcome = lockstep({"collective", file, "-b", "8", "-e", "8"});
+    const Shell shell;
+    const auto file = written(shell, "bad.yaml", text);
+    const auto outcome = run_command({"collective", file, "-b", "8", "-e", "8"});
     CHECK(outcome.exit_code == 2);
     CHECK(outcome.out.empty());
     return outcome.err;
@@ -35,15 +36,15 @@ std::string refused(const std::string& text) {
 }  // namespace
 
 TEST_CASE("case: a well-formed pair loads", "[cases]") {
-    const Scratch scratch;
+    const Shell shell;
     const auto file =
-        scratch.write("good.yaml", pair_with("{from: gpu1, to: hub, bandwidth: 100 Gb/s, latency: 1 us}"));
-    CHECK(lockstep({"collective", file, "-b", "8", "-e", "8"}).exit_code == 0);
+        written(shell, "good.yaml", pair_with("{between: [gpu1, hub], bandwidth: 100 Gb/s, latency: 1 us}"));
+    CHECK(run_command({"collective", file, "-b", "8", "-e", "8"}).exit_code == 0);
 }
 
 TEST_CASE("case: misspelt keys and bad quantities say where, what and what instead", "[cases]") {
     const auto link = [](const std::string& bandwidth) {
-        return pair_with("{from: gpu1, to: hub, " + bandwidth + ", latency: 1 us}");
+        return pair_with("{between: [gpu1, hub], " + bandwidth + ", latency: 1 us}");
     };
     CHECK_THAT(refused(link("bandwith: 100 Gb/s")), Catch::Contains("bad.yaml:8:") && Catch::Contains("`bandwith`") &&
                                                         Catch::Contains("did you mean `bandwidth`"));
@@ -59,7 +60,7 @@ TEST_CASE("case: misspelt keys and bad quantities say where, what and what inste
 
 TEST_CASE("case: a command that cannot work names the nearest one", "[cases]") {
     const auto refused_as = [](const std::vector<std::string>& arguments, const std::string& word) {
-        const auto outcome = lockstep(arguments);
+        const auto outcome = run_command(arguments);
         CAPTURE(arguments);
         CHECK(outcome.exit_code == 2);
         CHECK_THAT(outcome.err, Catch::Contains(word));
@@ -77,44 +78,45 @@ TEST_CASE("case: a command that cannot work names the nearest one", "[cases]") {
 }
 
 TEST_CASE("case: files that are none are refused, each for its own reason", "[cases]") {
-    const Scratch scratch;
+    const Shell shell;
     const auto reason = [&](const std::string& path) {
-        const auto outcome = lockstep({"topology", "show", path});
+        const auto outcome = run_command({"topology", "show", path});
         CAPTURE(path);
         CHECK(outcome.exit_code == 2);
         CHECK(outcome.out.empty());
         return outcome.err;
     };
-    CHECK_THAT(reason(scratch.write("empty.yaml", "")), Catch::Contains("empty"));
-    CHECK_THAT(reason(scratch.path().string()), Catch::Contains("director"));
-    CHECK_THAT(reason(scratch.write("binary.yaml", std::string("\x7f"
-                                                               "ELF\x00\x01\xff\xfe",
-                                                               8))),
+    CHECK_THAT(reason(written(shell, "empty.yaml", "")), Catch::Contains("empty"));
+    CHECK_THAT(reason(shell.folder().string()), Catch::Contains("director"));
+    CHECK_THAT(reason(written(shell, "binary.yaml",
+                              std::string("\x7f"
+                                          "ELF\x00\x01\xff\xfe",
+                                          8))),
                Catch::Contains("binary"));
     CHECK_THAT(reason("nowhere/none.yaml"), Catch::Contains("none.yaml"));
-    CHECK_THAT(reason(scratch.write("itself.yaml", "summary: &all\n  - *all\n")), Catch::Contains("itself.yaml:2:"));
-    CHECK_THAT(reason(scratch.write("include.yaml", "summary: x\ninclude: include.yaml\n")),
+    CHECK_THAT(reason(written(shell, "itself.yaml", "summary: &all\n  - *all\n")), Catch::Contains("itself.yaml:2:"));
+    CHECK_THAT(reason(written(shell, "include.yaml", "summary: x\ninclude: include.yaml\n")),
                Catch::Contains("`include`"));
-    CHECK_THAT(reason(scratch.write("open.yaml", "summary: [")), Catch::Contains("open.yaml:"));
-    const auto large = scratch.write("large.yaml", "");
+    CHECK_THAT(reason(written(shell, "open.yaml", "summary: [")), Catch::Contains("open.yaml:"));
+    const auto large = written(shell, "large.yaml", "");
     std::filesystem::resize_file(large, 100'000'000);
     CHECK_THAT(reason(large), Catch::Contains("MB") || Catch::Contains("MiB"));
 }
 
 TEST_CASE("case: results are written whole or not at all", "[cases]") {
-    const Scratch scratch;
-    const auto file = scratch.write("result.json", "old");
+    const Shell shell;
+    const auto file = written(shell, "result.json", "old");
     const auto outcome =
-        lockstep({"collective", "dgx-1-v100", "--op", "all_to_all", "--algorithm", "direct", "--json", file});
-    CHECK(outcome.exit_code == 1);
+        run_command({"collective", "dgx-1-v100", "--op", "all_to_all", "--algorithm", "direct", "--json", file});
+    CHECK(outcome.exit_code == 2);
     std::string text;
     std::ifstream(file) >> text;
     CHECK(text == "old");
-    CHECK(lockstep({"collective", "single-switch", "--json", scratch.path().string()}).exit_code != 0);
+    CHECK(run_command({"collective", "single-switch", "--json", shell.folder().string()}).exit_code != 0);
     const auto left =
-        std::distance(std::filesystem::directory_iterator(scratch.path()), std::filesystem::directory_iterator{});
+        std::distance(std::filesystem::directory_iterator(shell.folder()), std::filesystem::directory_iterator{});
     CHECK(left == 1);
-    CHECK(lockstep({"collective", "single-switch", "--json", file}).exit_code == 0);
+    CHECK(run_command({"collective", "single-switch", "--json", file}).exit_code == 0);
     std::ifstream(file) >> text;
     CHECK(text != "old");
 }

@@ -1,9 +1,10 @@
 #include "tests/cases/command.h"
 #include <catch2/catch.hpp>
 
-using lockstep::test::lockstep;
-using lockstep::test::lockstep_json;
-using lockstep::test::Scratch;
+using lockstep::test::run_command;
+using lockstep::test::run_json;
+using lockstep::test::Shell;
+using lockstep::test::written;
 using nlohmann::json;
 
 namespace {
@@ -20,7 +21,7 @@ json row(Arguments arguments, const std::string& size, const std::string& algori
          const std::string& operation = "all_reduce", const std::string& engine = "fluid") {
     arguments.insert(arguments.end(),
                      {"--op", operation, "--algorithm", algorithm, "-b", size, "-e", size, "--engine", engine});
-    const json result = lockstep_json(arguments);
+    const json result = run_json(arguments);
     REQUIRE(result.at("rows").size() == 1);
     const json& only = result.at("rows").at(0);
     // No result may beat the bound.
@@ -106,7 +107,7 @@ TEST_CASE("case: sizes that do not divide, and none at all", "[cases]") {
 TEST_CASE("case: twice the size takes twice the time, and sizes are echoed as read", "[cases]") {
     auto arguments = single_switch("8", "50 GB/s", "1 us");
     arguments.insert(arguments.end(), {"-b", "256M", "-e", "1G", "-f", "2", "--algorithm", "ring"});
-    const json rows = lockstep_json(arguments).at("rows");
+    const json rows = run_json(arguments).at("rows");
     REQUIRE(rows.size() == 3);
     CHECK(rows[0].at("size_bytes") == 268'435'456);
     CHECK(rows[1].at("size_bytes") == 536'870'912);
@@ -130,29 +131,29 @@ TEST_CASE("case: the same run twice gives the same bytes", "[cases]") {
                                  "-e",         "4M",       "--algorithm",    "all",      "--routing", "ecmp",
                                  "--seed",     "7",        "--reproducible", "--engine", engine,      "--json",
                                  "-"};
-    const auto first = lockstep(arguments);
-    const auto second = lockstep(arguments);
+    const auto first = run_command(arguments);
+    const auto second = run_command(arguments);
     CHECK(first.exit_code == 0);
     CHECK(first.out == second.out);
 }
 
 TEST_CASE("case: four parallel cables carry four flows by spray, and one cable's worth each by ecmp", "[cases]") {
     const auto engine = any_engine();
-    const Scratch scratch;
+    const Shell shell;
     // Two switches joined by four cables of 100 Gb/s, four GPUs of 400 Gb/s on each.
     std::string yaml =
         "summary: two switches, four cables\nvertices:\n  - {name: left, kind: switch}\n"
         "  - {name: right, kind: switch}\n";
-    std::string links = "links:\n  - {from: left, to: right, bandwidth: 100 Gb/s, latency: 0 s, cables: 4}\n";
+    std::string links = "links:\n  - {between: [left, right], bandwidth: 100 Gb/s, latency: 0 s, cables: 4}\n";
     for (int i = 0; i < 4; ++i) {
         for (const std::string side : {"left", "right"}) {
             yaml += "  - {name: " + side + std::to_string(i) + ", kind: gpu}\n";
             links +=
-                "  - {from: " + side + std::to_string(i) + ", to: " + side + ", bandwidth: 400 Gb/s, latency: 0 s}\n";
+                "  - {between: [" + side + std::to_string(i) + ", " + side + "], bandwidth: 400 Gb/s, latency: 0 s}\n";
         }
     }
-    const auto file = scratch.write("cables.yaml", yaml + links);
-    const auto placement = scratch.write("placement.txt", "left0\nright0\n");
+    const auto file = written(shell, "cables.yaml", yaml + links);
+    const auto placement = written(shell, "placement.txt", "left0\nright0\n");
     const auto pair = [&](const std::string& routing) {
         return row({"collective", file, "--placement", placement, "--routing", routing}, "100MB", "ring", "broadcast",
                    engine);
@@ -167,7 +168,7 @@ TEST_CASE("case: traffic is striped over all NVSwitch planes, and the output say
     // planes.
     const json node = row({"collective", "dgx-h100", "--set", "nodes=1", "--ranks", "2"}, "1G", "ring");
     CHECK(node.at("busbw_Bps").get<double>() > 0.95 * 450e9 * 0.75);
-    const auto text = lockstep({"topology", "show", "dgx-h100", "--set", "nodes=1"});
+    const auto text = run_command({"topology", "show", "dgx-h100", "--set", "nodes=1"});
     CHECK_THAT(text.out, Catch::Contains("planes"));
 }
 
@@ -176,16 +177,17 @@ TEST_CASE("case: a cube mesh without switch runs rings over direct links, and re
     const json ring = row({"collective", "dgx-1-v100"}, "64MB", "ring", "all_reduce", engine);
     CHECK(ring.at("time_s").get<double>() > 0);
 
-    const auto refused = lockstep({"collective", "dgx-1-v100", "--op", "all_to_all", "--algorithm", "direct", "-b",
-                                   "1M", "-e", "1M", "--engine", engine});
-    CHECK(refused.exit_code == 1);
-    CHECK_THAT(refused.err, Catch::Contains("no path from") && Catch::Contains("relay"));
+    const auto refused = run_command({"collective", "dgx-1-v100", "--op", "all_to_all", "--algorithm", "direct", "-b",
+                                      "1M", "-e", "1M", "--engine", engine});
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, Catch::Contains("no path") && Catch::Contains("gpu0") && Catch::Contains("gpu5") &&
+                                Catch::Contains("relay"));
     CHECK(row({"collective", "dgx-1-v100", "--set", "relay=true"}, "64MB", "direct", "all_to_all", engine)
               .at("time_s")
               .get<double>() > 0);
 }
 
 TEST_CASE("case: a host without a NIC and a node without a fabric are fine", "[cases]") {
-    CHECK(lockstep({"topology", "show", "dgx-1-v100"}).exit_code == 0);
-    CHECK(lockstep({"topology", "check", "pcie-8gpu"}).exit_code == 0);
+    CHECK(run_command({"topology", "show", "dgx-1-v100"}).exit_code == 0);
+    CHECK(run_command({"topology", "check", "pcie-8gpu"}).exit_code == 0);
 }

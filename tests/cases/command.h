@@ -1,41 +1,23 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "tests/cli/shell.h"
 #include <nlohmann/json.hpp>
 
 namespace lockstep::test {
 
-/// What a run of the built command left.
-struct Outcome {
-    int exit_code = -1;  ///< 128 + signal if one killed it
-    std::string out;
-    std::string err;
-};
+using cli::testing::Outcome;
+using cli::testing::Shell;
 
 /// Runs `lockstep` with these arguments, in the root of the source tree.
-Outcome lockstep(const std::vector<std::string>& arguments);
+Outcome run_command(const std::vector<std::string>& arguments);
 
 /// Runs it with `--json -` and parses what it prints. Fails the test unless it exits 0.
-nlohmann::json lockstep_json(std::vector<std::string> arguments);
+nlohmann::json run_json(std::vector<std::string> arguments);
 
-/// A folder of its own for a test, removed at the end.
-class Scratch {
-  public:
-    Scratch();
-    ~Scratch();
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-
-    const std::filesystem::path& path() const { return path_; }
-    /// Writes a file there. Returns: its path.
-    std::string write(std::string_view name, std::string_view text) const;
-
-  private:
-    std::filesystem::path path_;
-};
+/// Writes a file into the folder of the shell. Returns: its path.
+std::string written(const Shell& shell, const std::string& name, const std::string& text);
 
 }  // namespace lockstep::test

@@ -1,36 +1,36 @@
 #include "tests/cases/command.h"
 #include <catch2/catch.hpp>
 
-using lockstep::test::lockstep;
-using lockstep::test::lockstep_json;
+using lockstep::test::run_command;
+using lockstep::test::run_json;
 using nlohmann::json;
 
 namespace {
 
 json toy(const std::string& overlap, const std::string& engine) {
-    return lockstep_json({"run",
-                          "topologies/single-switch.yaml",
-                          "workloads/toy-ddp.yaml",
-                          "--set",
-                          "gpus=4",
-                          "--set",
-                          "bandwidth=50 GB/s",
-                          "--set",
-                          "latency=0 s",
-                          "--set",
-                          "layers=4",
-                          "--set",
-                          "forward=1 ms",
-                          "--set",
-                          "backward=2 ms",
-                          "--set",
-                          "gradient=100 MB",
-                          "--set",
-                          "algorithm=ring",
-                          "--set",
-                          "overlap=" + overlap,
-                          "--engine",
-                          engine});
+    return run_json({"run",
+                     "topologies/single-switch.yaml",
+                     "workloads/toy-ddp.yaml",
+                     "--set",
+                     "gpus=4",
+                     "--set",
+                     "bandwidth=50 GB/s",
+                     "--set",
+                     "latency=0 s",
+                     "--set",
+                     "layers=4",
+                     "--set",
+                     "forward=1 ms",
+                     "--set",
+                     "backward=2 ms",
+                     "--set",
+                     "gradient=100 MB",
+                     "--set",
+                     "algorithm=ring",
+                     "--set",
+                     "overlap=" + overlap,
+                     "--engine",
+                     engine});
 }
 
 double sum_of(const json& parts) {
@@ -74,7 +74,7 @@ TEST_CASE("case: shipped jobs run on shipped machines, their time accounted to t
     const auto workload = GENERATE(as<std::string>{}, "resnet50-ddp", "bert-large-ddp", "gpt2-xl-ddp");
     const auto topology = GENERATE(as<std::string>{}, "dgx-a100", "dgx-h100");
     CAPTURE(workload, topology);
-    const json result = lockstep_json({"run", topology, workload, "--set", "nodes=2"});
+    const json result = run_json({"run", topology, workload, "--set", "nodes=2"});
     const double step = result.at("step_time_s").get<double>();
     CHECK(step > 0);
     CHECK(sum_of(result.at("time_s")) == Approx(step).epsilon(1e-9));
@@ -87,7 +87,7 @@ TEST_CASE("case: shipped jobs run on shipped machines, their time accounted to t
 }
 
 TEST_CASE("case: a workload for more GPUs than there are says which side to change", "[cases]") {
-    const auto outcome = lockstep({"run", "single-switch", "toy-ddp", "--set", "gpus=32", "--set", "ranks=64"});
+    const auto outcome = run_command({"run", "single-switch", "toy-ddp", "--set", "gpus=32", "--set", "ranks=64"});
     CHECK(outcome.exit_code == 2);
     CHECK_THAT(outcome.err, Catch::Contains("64") && Catch::Contains("32") && Catch::Contains("gpus"));
 }
