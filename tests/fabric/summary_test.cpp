@@ -1,0 +1,71 @@
+#include "sim/fabric/summary.h"
+
+#include "tests/fabric/load_text.h"
+#include <catch2/catch.hpp>
+
+using namespace lockstep;
+using namespace lockstep::fabric;
+
+TEST_CASE("summary: counts devices, links and bandwidths of a DGX pod", "[fabric]") {
+    const Summary summary = summarize(load_shipped("dgx-h100", {{"nodes", "32"}}));
+    CHECK(summary.nodes == 32);
+    CHECK(summary.gpus == 256);
+    REQUIRE(summary.devices.size() == 6);
+    CHECK(summary.devices[0].kind == VertexKind::gpu);
+    CHECK(summary.devices[0].device == "H100-SXM");
+    CHECK(summary.devices[0].count == 256);
+    const auto& fabric_switches = summary.devices[4];
+    CHECK(fabric_switches.device == "QM9700");
+    CHECK(fabric_switches.count == 12);
+    CHECK_FALSE(fabric_switches.inside_nodes);
+    std::size_t links = 0;
+    for (const LinkGroup& group : summary.link_groups) {
+        links += group.count;
+    }
+    CHECK(links == summary.links);
+    // 18 x 25 GB/s x 0.82 and 400 Gb/s x 0.97
+    CHECK(summary.scale_up_per_gpu.least.value == Approx(369e9));
+    CHECK(summary.scale_up_per_gpu.most.value == Approx(369e9));
+    CHECK(summary.scale_out_per_gpu.least.value == Approx(48.5e9));
+    REQUIRE(summary.tiers.size() == 2);
+    CHECK(summary.tiers[0].switches.size() == 8);
+    CHECK(*summary.tiers[0].oversubscription == Approx(1));
+    CHECK_FALSE(summary.tiers[1].oversubscription);
+}
+
+TEST_CASE("bisection: half of the GPUs reach the other half at full rate in a fabric without oversubscription",
+          "[fabric]") {
+    struct Row {
+        std::string_view gpus, radix, levels;
+    };
+    const auto [gpus, radix, levels] = GENERATE(Row{"8", "16", "auto"}, Row{"128", "16", "2"}, Row{"128", "8", "3"},
+                                                Row{"54", "6", "3"}, Row{"16", "4", "3"});
+    CAPTURE(gpus, radix);
+    const Fabric fabric = load_shipped("fat-tree", {{"gpus", gpus}, {"radix", radix}, {"levels", levels}});
+    const Bisection result = bisection(fabric, 1'000'000);
+    REQUIRE(result.bandwidth);
+    CHECK(result.bandwidth->value == static_cast<double>(result.first_half) * 50e9);
+}
+
+TEST_CASE("bisection: oversubscription divides it", "[fabric]") {
+    // radix 12, 2:1: 8 GPUs and 4 uplinks on each leaf; 4 of 8 leaves on each side, 4 x 4 x 50 GB/s
+    const Fabric fabric = load_shipped("fat-tree", {{"gpus", "64"}, {"radix", "12"}, {"oversubscription", "2"}});
+    CHECK(bisection(fabric, 1000).bandwidth->value == 800e9);
+}
+
+TEST_CASE("bisection: a torus is cut twice across its first dimension", "[fabric]") {
+    // 4 x 4 x 4: two cuts of 16 links of 90 GB/s; open: one
+    CHECK(bisection(load_shipped("torus-3d"), 1000).bandwidth->value == 2 * 16 * 90e9);
+    CHECK(bisection(load_shipped("torus-3d", {{"wraparound", "false"}}), 1000).bandwidth->value == 16 * 90e9);
+}
+
+TEST_CASE("bisection: NICs belong to the half of their GPUs", "[fabric]") {
+    // One node of 8: 4 NICs on each side, 400 Gb/s x 0.97
+    CHECK(bisection(load_shipped("dgx-h100", {{"nodes", "1"}}), 1000).bandwidth->value == Approx(4 * 48.5e9));
+}
+
+TEST_CASE("bisection: says why it was not worked out", "[fabric]") {
+    CHECK(bisection(load_shipped("dgx-1-v100"), 1000).reason == "there are no scale-out links");
+    CHECK(bisection(load_shipped("fat-tree"), 10).reason == "more than 10 links join the switches");
+    CHECK(bisection(load_shipped("single-switch", {{"gpus", "1"}}), 10).reason == "there is only one GPU");
+}
