@@ -157,7 +157,7 @@ class NodeParties {
 
     Party gpu(std::size_t place, RankId root) const {
         const PortRates rates = port_rates(fabric_, gpus_[place]);
-        Party party{.rate = rates.scale_up, .has_root = ranks_[place] == root};
+        Party party{.rate = rates.scale_up - useless_scale_up(gpus_[place]), .has_root = ranks_[place] == root};
         if (communicator_.nodes().size() == 1) {
             if (!inside_by_scale_up_) {
                 party.rate += rates.machine + rates.scale_out;
@@ -189,6 +189,20 @@ class NodeParties {
             }
             ways_out_.push_back(rates.scale_out + std::min(through_nics, rates.machine));
         }
+    }
+
+    /// What leads to GPUs that neither take part nor forward.
+    Bandwidth useless_scale_up(VertexId gpu) const {
+        Bandwidth rate;
+        for (const LinkId link : fabric_.links_out_of(gpu)) {
+            const VertexId to = fabric_.to(link);
+            const fabric::Vertex& other = fabric_.vertex(to);
+            if (fabric_.link(link).tier == fabric::Tier::scale_up && other.kind == fabric::VertexKind::gpu &&
+                !other.relays && std::find(gpus_.begin(), gpus_.end(), to) == gpus_.end()) {
+                rate += fabric_.link(link).bandwidth;
+            }
+        }
+        return rate;
     }
 
     /// To the switches of a rack, say.

@@ -1,6 +1,7 @@
 #include "sim/collective/rings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -52,25 +53,45 @@ Rings mesh_rings(const DirectLinks& links) {
     return rings;
 }
 
-/// The places in a node by which its rings enter and leave: one for each set of NICs that GPUs use together.
-Places rail_heads(const Fabric& fabric, std::span<const VertexId> node_gpus) {
+/// A way out of a node: the place of the first GPU that uses it, and what it carries.
+struct Rail {
+    std::uint32_t head;
+    Bandwidth rate;
+};
+
+/// One for each set of NICs that GPUs of a node use together, and for each GPU that is cabled to the fabric itself.
+std::vector<Rail> rails_of(const Fabric& fabric, std::span<const VertexId> node_gpus) {
     const std::optional<NodeId>& node = fabric.vertex(node_gpus.front()).node;
     const auto all = fabric.gpus_of(*node);
     const auto nics = own_nics(fabric, *node);
     std::vector<std::vector<VertexId>> seen;
-    Places heads;
+    std::vector<Rail> rails;
     for (std::uint32_t place = 0; place < node_gpus.size(); ++place) {
         const auto at = std::find(all.begin(), all.end(), node_gpus[place]) - all.begin();
         const auto& mine = nics[static_cast<std::size_t>(at)];
-        if (mine.empty()) {
-            // Cabled to the fabric itself: a rail of its own. Leaving by somebody else's means: none.
-            if (rate_out_of_node(fabric, node_gpus[place]) > Bandwidth{0}) {
-                heads.push_back(place);
-            }
-        } else if (std::find(seen.begin(), seen.end(), mine) == seen.end()) {
+        Bandwidth rate = rate_out_of_node(fabric, node_gpus[place]);
+        if (!mine.empty() && std::find(seen.begin(), seen.end(), mine) == seen.end()) {
             seen.push_back(mine);
-            heads.push_back(place);
+            for (const VertexId nic : mine) {
+                rate += rate_out_of_node(fabric, nic);
+            }
         }
+        if (rate > Bandwidth{0}) {
+            rails.push_back({place, rate});
+        }
+    }
+    return rails;
+}
+
+/// The heads of as many rails, evenly spread, as a GPU of the node can feed: every ring passes every GPU, so that more
+/// gain nothing.
+Places useful_heads(const Fabric& fabric, VertexId gpu, const std::vector<Rail>& rails) {
+    const PortRates ports = port_rates(fabric, gpu);
+    const double fed = std::ceil(std::max(ports.scale_up, ports.machine) / rails.front().rate);
+    const auto count = static_cast<std::size_t>(std::min(fed, static_cast<double>(rails.size())));
+    Places heads;
+    for (std::size_t i = 0; i < count; ++i) {
+        heads.push_back(rails[i * rails.size() / count].head);
     }
     return heads;
 }
@@ -127,9 +148,8 @@ void append_node(std::vector<RankId>& ring, const std::vector<RankId>& node, con
 Rings rail_rings(const Fabric& fabric, std::span<const VertexId> gpus, const std::vector<std::vector<RankId>>& nodes) {
     const auto size = static_cast<std::uint32_t>(nodes.front().size());
     const std::vector<VertexId> first_gpus = gpus_at(gpus, nodes.front());
-    const Places heads = rail_heads(fabric, first_gpus);
-    const auto rails = static_cast<std::uint32_t>(heads.size());
-    if (rails < 2) {
+    const std::vector<Rail> all_rails = rails_of(fabric, first_gpus);
+    if (all_rails.size() < 2) {
         return {};
     }
     Rings rings;
@@ -149,6 +169,11 @@ Rings rail_rings(const Fabric& fabric, std::span<const VertexId> gpus, const std
             }
         }
         return rings;
+    }
+    const Places heads = useful_heads(fabric, first_gpus.front(), all_rails);
+    const auto rails = static_cast<std::uint32_t>(heads.size());
+    if (rails < 2) {
+        return {};
     }
     const std::size_t last = nodes.size() - 1;
     for (std::uint32_t c = 0; c < rails; ++c) {

@@ -60,8 +60,8 @@ TEST_CASE("every algorithm delivers on one switch, for 1 to 33 and 64 ranks", "[
 }
 
 TEST_CASE("every algorithm delivers on nodes with switches that reduce", "[collective][proof]") {
-    const auto nodes = GENERATE(1U, 2U, 3U, 4U, 5U);
-    const auto gpus = GENERATE(1U, 2U, 3U, 4U, 8U);
+    const auto nodes = GENERATE(1U, 2U, 3U, 4U);
+    const auto gpus = GENERATE(1U, 2U, 3U, 4U, 6U);
     const auto island = GENERATE(Island::reducing, Island::full_mesh);
     CAPTURE(nodes, gpus, island);
     const auto fabric = dgx_cluster(nodes, gpus, island);
@@ -100,7 +100,14 @@ TEST_CASE("broadcasts deliver from every root", "[collective][proof]") {
 }
 
 TEST_CASE("meshes and grids of GPUs are served along their links", "[collective][proof]") {
-    prove_everything(everybody(cube_mesh()), {1'000'000});
+    const auto cube = cube_mesh();
+    prove_everything(everybody(cube), {1'000'000});
+    const auto mesh = full_mesh(8);
+    prove_everything(everybody(mesh), {1'000'000});
+    const auto torus = grid({3, 4, 2}, Wrap::all);
+    prove_everything(everybody(torus), {100'000});
+    const auto odd = grid({3, 3}, Wrap::none);
+    prove_everything(everybody(odd), {100'000});
 }
 
 TEST_CASE("sizes that do not divide are split without loss", "[collective][proof]") {

@@ -49,6 +49,7 @@ std::string to_text(const Content& content) {
 struct Message {
     std::vector<Content> chunks = {};
     std::int64_t bytes = 0;
+    std::uint32_t depth = 1;  ///< messages in the longest chain that ends with this one
 };
 
 enum class Lane : std::uint8_t { peer, reduction, multicast };
@@ -62,6 +63,7 @@ struct ThreadState {
     std::size_t block = 0;
     std::uint32_t iteration = 0;
     std::size_t step = 0;
+    std::uint32_t depth = 0;  ///< of the deepest message taken
 };
 
 class Interpreter {
@@ -180,7 +182,7 @@ class Interpreter {
         }
     }
 
-    bool carry_out(const ThreadState& state, std::size_t at, const Instruction& instruction) {
+    bool carry_out(ThreadState& state, std::size_t at, const Instruction& instruction) {
         const std::uint32_t first = instruction.chunk.at(state.iteration) + state.round * state.thread.round_stride;
         const auto peer = static_cast<std::uint32_t>(instruction.peer);
         if (first + instruction.count > schedule_.chunks || instruction.count == 0 || peer >= schedule_.ranks) {
@@ -199,7 +201,7 @@ class Interpreter {
             case Verb::receive:
             case Verb::receive_reduce:
                 claim(takers_, {Lane::peer, peer, state.rank, channel, 0}, at);
-                return take({Lane::peer, peer, state.rank, channel, 0}, state.rank, first, instruction);
+                return take({Lane::peer, peer, state.rank, channel, 0}, state, first, instruction);
             case Verb::contribute:
                 put({Lane::reduction, peer, state.rank, channel, group}, message(state, first, instruction));
                 return true;
@@ -214,7 +216,7 @@ class Interpreter {
                 return true;
             }
             case Verb::receive_multicast:
-                return take({Lane::multicast, peer, state.rank, channel, group}, state.rank, first, instruction);
+                return take({Lane::multicast, peer, state.rank, channel, group}, state, first, instruction);
         }
         return true;
     }
@@ -229,6 +231,7 @@ class Interpreter {
 
     Message message(const ThreadState& state, std::uint32_t first, const Instruction& instruction) {
         Message made{.bytes = chunk_bytes(bytes_, schedule_.chunks, first, instruction.count).value};
+        made.depth = state.depth + 1;
         for (std::uint32_t c = first; c < first + instruction.count; ++c) {
             const auto& from = instruction.buffer == Buffer::data ? data_ : received_;
             if (from[state.rank][c].empty()) {
@@ -242,17 +245,17 @@ class Interpreter {
 
     void put(const LaneKey& key, Message message) { lanes_[key].push_back(std::move(message)); }
 
-    bool take(const LaneKey& key, std::uint32_t rank, std::uint32_t first, const Instruction& instruction) {
+    bool take(const LaneKey& key, ThreadState& state, std::uint32_t first, const Instruction& instruction) {
         auto& lane = lanes_[key];
         if (lane.empty()) {
             return false;
         }
-        store(rank, first, instruction, lane.front());
+        store(state, first, instruction, lane.front());
         lane.pop_front();
         return true;
     }
 
-    bool reduce_in_switch(const ThreadState& state, std::uint32_t first, const Instruction& instruction) {
+    bool reduce_in_switch(ThreadState& state, std::uint32_t first, const Instruction& instruction) {
         std::vector<std::deque<Message>*> inputs;
         for (const RankId member : schedule_.groups[instruction.group]) {
             inputs.push_back(&lanes_[{Lane::reduction, state.rank, static_cast<std::uint32_t>(member),
@@ -265,16 +268,20 @@ class Interpreter {
         Message total = inputs.front()->front();
         inputs.front()->pop_front();
         for (std::size_t m = 1; m < inputs.size(); ++m) {
+            total.depth = std::max(total.depth, inputs[m]->front().depth);
             for (std::size_t c = 0; c < total.chunks.size(); ++c) {
                 total.chunks[c] = sum(total.chunks[c], inputs[m]->front().chunks[c]);
             }
             inputs[m]->pop_front();
         }
-        store(state.rank, first, instruction, total);
+        store(state, first, instruction, total);
         return true;
     }
 
-    void store(std::uint32_t rank, std::uint32_t first, const Instruction& instruction, const Message& message) {
+    void store(ThreadState& state, std::uint32_t first, const Instruction& instruction, const Message& message) {
+        const std::uint32_t rank = state.rank;
+        state.depth = std::max(state.depth, message.depth);
+        verdict_.depth = std::max(verdict_.depth, message.depth);
         const bool same_chunks = schedule_.operation != Operation::all_to_all;
         if (message.chunks.size() != instruction.count ||
             (same_chunks && message.bytes != chunk_bytes(bytes_, schedule_.chunks, first, instruction.count).value)) {

@@ -18,6 +18,7 @@ struct Verdict {
     std::vector<std::int64_t> bytes_out;  ///< by rank: sent to peers and offered or multicast to switches
     std::vector<std::int64_t> bytes_in;   ///< by rank: received from peers and switches
     std::vector<std::uint64_t> steps;     ///< by rank: instructions carried out
+    std::uint32_t depth = 0;              ///< most messages one after the other, each sent only after the last came in
     std::uint64_t messages = 0;           ///< between ranks; reductions and multicasts count once each
 };
 
