@@ -4,9 +4,22 @@
 
 namespace lockstep::fabric {
 
-VertexId Assembly::add(Vertex vertex, Seconds crossing, const YamlValue& cause) {
-    if (vertex.kind == VertexKind::gpu && ++gpus_ > Limits::gpus) {
+void Assembly::require_room_for_gpus(std::uint64_t more, const YamlValue& cause) const {
+    if (gpus_ + more > Limits::gpus) {
         cause.fail(fmt::format("more than {} GPUs in one fabric", Limits::gpus));
+    }
+}
+
+void Assembly::require_room_for_links(std::uint64_t more, const YamlValue& cause) const {
+    if (links_ + more > Limits::cables) {
+        cause.fail(fmt::format("more than {} links in one fabric", Limits::cables));
+    }
+}
+
+VertexId Assembly::add(Vertex vertex, Seconds crossing, const YamlValue& cause) {
+    if (vertex.kind == VertexKind::gpu) {
+        require_room_for_gpus(1, cause);
+        ++gpus_;
     }
     if (crossing_.size() >= Limits::vertices) {
         cause.fail(fmt::format("more than {} devices in one fabric", Limits::vertices));
@@ -17,10 +30,8 @@ VertexId Assembly::add(Vertex vertex, Seconds crossing, const YamlValue& cause) 
 
 void Assembly::connect(VertexId a, VertexId b, const LinkSpec& spec, std::uint32_t cables, const YamlValue& cause) {
     const std::uint32_t edges = spec.striped ? 1 : cables;
+    require_room_for_links(edges, cause);
     links_ += edges;
-    if (links_ > Limits::cables) {
-        cause.fail(fmt::format("more than {} links in one fabric", Limits::cables));
-    }
     Link link{.bandwidth = spec.model.bandwidth * spec.model.efficiency,
               .line_rate = spec.model.bandwidth,
               .efficiency = spec.model.efficiency,

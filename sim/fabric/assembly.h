@@ -27,6 +27,9 @@ class Assembly {
     FabricBuilder& builder() { return builder_; }
     const FabricBuilder& builder() const { return builder_; }
 
+    /// Throws: InputError at `cause` if that many GPUs, or links, more would go beyond the limits.
+    void require_room_for_gpus(std::uint64_t more, const YamlValue& cause) const;
+    void require_room_for_links(std::uint64_t more, const YamlValue& cause) const;
     /// Adds a vertex that takes `crossing` to pass. Throws: InputError at `cause` beyond the limits.
     VertexId add(Vertex vertex, Seconds crossing, const YamlValue& cause);
     /// Adds `cables` cables between two vertices: one striped link, or parallel ones. Requires: a != b, cables >= 1.
@@ -36,7 +39,7 @@ class Assembly {
   private:
     FabricBuilder builder_;
     std::vector<Seconds> crossing_;  // by VertexId
-    std::uint32_t gpus_ = 0;
+    std::uint64_t gpus_ = 0;
     std::uint64_t links_ = 0;
 };
 

@@ -131,11 +131,17 @@ bool find_parts(const Fabric& fabric, std::vector<Finding>& findings) {
 void find_unreachable(const Fabric& fabric, std::vector<Finding>& findings) {
     const auto relays = [&](VertexId id) { return fabric.vertex(id).relays; };
     Sets sets = sets_of(fabric, [&](VertexId a, VertexId b) { return relays(a) && relays(b); });
+    std::vector<VertexId> gpus;
+    for (const VertexId gpu : fabric.gpus()) {
+        if (!fabric.links_out_of(gpu).empty()) {
+            gpus.push_back(gpu);
+        }
+    }
     // By GPU: the sets that it hangs on. Usually one set is common to all, and every pair is joined.
     std::vector<std::vector<std::uint32_t>> hangs_on;
     std::map<std::uint32_t, std::vector<std::uint32_t>> members;
-    for (std::size_t g = 0; g < fabric.gpus().size(); ++g) {
-        const VertexId gpu = fabric.gpus()[g];
+    for (std::size_t g = 0; g < gpus.size(); ++g) {
+        const VertexId gpu = gpus[g];
         std::vector<std::uint32_t> own;
         if (relays(gpu)) {
             own.push_back(sets.of(gpu));
@@ -152,14 +158,14 @@ void find_unreachable(const Fabric& fabric, std::vector<Finding>& findings) {
         }
         hangs_on.push_back(std::move(own));
     }
-    const auto all = fabric.gpus().size();
+    const auto all = gpus.size();
     if (all > most_gpus_by_pair ||
         std::any_of(members.begin(), members.end(), [&](const auto& entry) { return entry.second.size() == all; })) {
         return;
     }
     std::vector<std::uint32_t> place(fabric.vertex_count(), 0);
     for (std::size_t g = 0; g < all; ++g) {
-        place[index(fabric.gpus()[g])] = static_cast<std::uint32_t>(g);
+        place[index(gpus[g])] = static_cast<std::uint32_t>(g);
     }
     std::size_t pairs = 0;
     std::vector<VertexId> first_pair;
@@ -171,7 +177,7 @@ void find_unreachable(const Fabric& fabric, std::vector<Finding>& findings) {
                 reached[other] = true;
             }
         }
-        for (const LinkId link : fabric.links_out_of(fabric.gpus()[g])) {
+        for (const LinkId link : fabric.links_out_of(gpus[g])) {
             if (fabric.vertex(fabric.to(link)).kind == VertexKind::gpu) {
                 reached[place[index(fabric.to(link))]] = true;
             }
@@ -179,7 +185,7 @@ void find_unreachable(const Fabric& fabric, std::vector<Finding>& findings) {
         for (std::size_t other = g + 1; other < all; ++other) {
             if (!reached[other]) {
                 if (first_pair.empty()) {
-                    first_pair = {fabric.gpus()[g], fabric.gpus()[other]};
+                    first_pair = {gpus[g], gpus[other]};
                 }
                 ++pairs;
             }

@@ -159,6 +159,9 @@ void add_vertices(Assembly& assembly, const YamlValue& value, const Catalogue& c
                 known != nodes.end() ? known->second : nodes.emplace(word, assembly.builder().add_node()).first->second;
         }
         const std::uint32_t times = count ? read_count(*count, 1, Limits::gpus) : 1;
+        if (described.gpu) {
+            assembly.require_room_for_gpus(times, item);
+        }
         for (std::uint32_t i = 0; i < times; ++i) {
             Vertex vertex = described.vertex;
             vertex.name = count ? fmt::format("{}{}", name, i) : name;

@@ -108,13 +108,10 @@ TEST_CASE("fat-tree: a full tree of radix k has k^3/4 GPUs on 5k^2/4 switches, k
 
 TEST_CASE("fat-tree: any radix, size and oversubscription keeps within the ports and shares uplinks evenly",
           "[fabric]") {
-    const std::uint32_t radix = GENERATE(5U, 7U, 12U, 13U, 36U);
-    const std::uint32_t gpus = GENERATE(1U, 2U, 3U, 17U, 31U, 97U);
+    const std::uint32_t radix = GENERATE(7U, 8U, 12U, 13U, 36U);
+    const std::uint32_t gpus = GENERATE(1U, 2U, 3U, 17U, 31U);
     const std::string oversubscription = GENERATE("0.5", "1", "1.5", "2", "3");
     CAPTURE(radix, gpus, oversubscription);
-    if (radix == 5 && oversubscription == "0.5" && gpus > 30) {
-        return;  // one GPU on each leaf: does not fit 3 levels
-    }
     const Fabric fabric = load_shipped(
         "fat-tree",
         {{"radix", std::to_string(radix)}, {"gpus", std::to_string(gpus)}, {"oversubscription", oversubscription}});

@@ -28,9 +28,9 @@ TEST_CASE("single-switch: all endpoints must have a port", "[fabric][error]") {
 fabric: {kind: single-switch, switch: QM9700, link: NDR}
 )") == "t.yaml:2:39: fabric.switch: 65 endpoints need 65 ports, but QM9700 has 64");
     CHECK(load_error(R"(node:
-  count: 1000000
+  count: 10000
   gpus: {count: 1}
-fabric: {kind: single-switch, switch: {}, link: {model: NDR, cables: 100}}
+fabric: {kind: single-switch, switch: {}, link: {model: NDR, cables: 4000}}
 )") == "t.yaml:4:49: fabric.link: more than 20000000 links in one fabric");
 }
 

@@ -77,12 +77,12 @@ TEST_CASE("shipped topologies: 131,072 GPUs load", "[fabric]") {
     CHECK(load_shipped("single-switch", {{"gpus", "131072"}}).link_count() == 131'072 * 2);
 }
 
-TEST_CASE("shipped topologies: too many nodes for the switches is told with a radix that would do", "[fabric][error]") {
+TEST_CASE("shipped topologies: too many GPUs for the switches are told with a radix that would do", "[fabric][error]") {
     CHECK_THROWS_WITH(
-        load_shipped("dgx-h100", {{"nodes", "16384"}}),
+        load_shipped("fat-tree", {{"gpus", "131072"}, {"radix", "64"}}),
         Catch::EndsWith("fabric: 131072 endpoints make 4096 leaves, but 3 levels of 64-port switches connect at "
                         "most 2048; switches with 82 ports would do"));
-    CHECK(load_shipped("dgx-h100", {{"nodes", "16384"}, {"ports", "82"}}).gpus().size() == 131'072);
+    CHECK(load_shipped("fat-tree", {{"gpus", "131072"}, {"radix", "82"}}).gpus().size() == 131'072);
 }
 
 TEST_CASE("single-switch: one link of the given latency on each GPU", "[fabric]") {
