@@ -1,4 +1,4 @@
-#include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -113,6 +113,7 @@ class CommandLine {
         app_.set_version_flag("--version", "lockstep " LOCKSTEP_VERSION);
         app_.footer(main_examples);
         app_.require_subcommand(1);
+        app_.get_formatter()->label("REQUIRED", "");
         add_run();
         add_collective();
         add_topology_commands();
@@ -209,7 +210,8 @@ class CommandLine {
     CollectiveOptions collective_;
     TopologyOptions topology_;
     ListOptions list_;
-    CLI::App app_{"Lockstep simulates the interconnect of a training cluster: step time, GPU idle time, and why."};
+    CLI::App app_{"Lockstep simulates the interconnect of a training cluster: step time, GPU idle time, and why.",
+                  "lockstep"};
     CLI::App* run_command_ = nullptr;
     CLI::App* collective_command_ = nullptr;
     CLI::App* show_command_ = nullptr;
@@ -296,7 +298,7 @@ int parse_and_execute(int argument_count, char** arguments) {
     try {
         line.app().parse(argument_count, arguments);
     } catch (const CLI::CallForHelp&) {
-        return print(deepest_command(line.app()).help());
+        return print(line.app().help());
     } catch (const CLI::CallForVersion& version) {
         return print(fmt::format("{}\n", version.what()));
     } catch (const CLI::ParseError& error) {
@@ -311,6 +313,7 @@ int parse_and_execute(int argument_count, char** arguments) {
 
 int main(int argument_count, char** arguments) {
     fill_closed_streams();
+    std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error of the write that meets it
     try {
         return parse_and_execute(argument_count, arguments);
     } catch (const InputError& error) {

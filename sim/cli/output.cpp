@@ -125,7 +125,8 @@ void write_to(int file, const Output& output, Interrupts interrupts) {
 /// The file that a target names, through symbolic links, whether it exists or not.
 fs::path place_of(const std::string& target) {
     std::error_code error;
-    const fs::path place = fs::weakly_canonical(target, error);
+    // Absolute first: of a relative path that does not exist, only the form would be made canonical.
+    const fs::path place = fs::weakly_canonical(fs::absolute(target, error), error);
     return error ? fs::path(target) : place;
 }
 

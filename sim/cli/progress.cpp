@@ -21,7 +21,7 @@ std::string with_prefix(double value) {
     if (value >= 1e6) {
         return fmt::format("{:.2f} M", value / 1e6);
     }
-    return value >= 1e3 ? fmt::format("{:.1f} k", value / 1e3) : fmt::format("{:.0f} ", value);
+    return value >= 1e3 ? fmt::format("{:.1f} k", value / 1e3) : fmt::format("{:.0f}", value);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void Progress::show(Seconds now, std::uint64_t messages) {
     is_shown_ = true;
     const auto all = static_cast<double>(messages_before_ + messages_);
     const double elapsed = std::chrono::duration<double>(time - begin_).count();
-    const std::string line = fmt::format("\r\033[Klockstep: {} simulated, {}messages, {}messages/s", to_text(now),
+    const std::string line = fmt::format("\r\033[Klockstep: {} simulated, {} messages, {} messages/s", to_text(now),
                                          with_prefix(all), with_prefix(all / elapsed));
     std::fputs(line.c_str(), stderr);
 }

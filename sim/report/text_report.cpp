@@ -182,11 +182,18 @@ std::string hottest(const StepReport& report) {
     return text;
 }
 
+/// `node0: gpu0 → switch0` for a link inside a machine, else both names in full.
 std::string busiest_link_text(const fabric::Fabric& fabric, const std::optional<replay::LinkUse>& use) {
     if (!use) {
         return std::string(no_rate);
     }
-    return fmt::format("{} → {}", fabric.vertex(fabric.from(use->link)).name, fabric.vertex(fabric.to(use->link)).name);
+    const std::string_view from = fabric.vertex(fabric.from(use->link)).name;
+    const std::string_view to = fabric.vertex(fabric.to(use->link)).name;
+    const std::size_t dot = from.find('.');
+    if (dot != std::string_view::npos && to.substr(0, dot + 1) == from.substr(0, dot + 1)) {
+        return fmt::format("{}: {} → {}", from.substr(0, dot), from.substr(dot + 1), to.substr(dot + 1));
+    }
+    return fmt::format("{} → {}", from, to);
 }
 
 std::string comment(std::string_view text) { return fmt::format("# {}\n", text); }

@@ -112,6 +112,19 @@ TEST_CASE("outputs: files are written even where standard output takes nothing",
     CHECK(Json::parse(shell.read("r.json"))["ranks"] == 2);
 }
 
+TEST_CASE("outputs: a write that fails half-way leaves the old files and no temporaries", "[cli][error]") {
+    const Shell shell;
+    shell.write("r.csv", "old");
+    shell.write("t.json", "old");
+    // The CSV is small; the trace meets the limit of 512 bytes a file.
+    const auto outcome = shell.run("ulimit -f 1; " + training + "--csv r.csv --trace t.json >/dev/null");
+    CHECK(outcome.exit_code == 1);
+    CHECK_THAT(outcome.err, Catch::Contains("lockstep: error: cannot write `t.json`"));
+    CHECK(shell.read("r.csv") == "old");
+    CHECK(shell.read("t.json") == "old");
+    CHECK(shell.file_count() == 2);
+}
+
 TEST_CASE("outputs: files do not take the place of closed standard streams", "[cli]") {
     const Shell shell;
     CHECK(shell.run(quick + "--json r.json <&- 2>&-").exit_code == 0);

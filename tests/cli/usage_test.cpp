@@ -69,7 +69,7 @@ TEST_CASE("lockstep: words that name nothing get the nearest that does", "[cli][
 
 TEST_CASE("lockstep: settings are checked", "[cli][error]") {
     check_refusal(GENERATE(Refusal{"lockstep run single-switch toy-ddp --set gpu=8", "did you mean `gpus`"},
-                           Refusal{"lockstep run single-switch toy-ddp --set gpus", "`gpus`"},
+                           Refusal{"lockstep run single-switch toy-ddp --set gpus", "name=value"},
                            Refusal{"lockstep run single-switch toy-ddp --set =8", "--set"},
                            Refusal{"lockstep run single-switch toy-ddp --set gpus=many", "many"},
                            Refusal{"lockstep run single-switch toy-ddp --set 'bandwidth=50'", "50"}));
