@@ -13,7 +13,7 @@ namespace lockstep::fabric {
 
 /// A link of a route and the part of the flow that crosses it: 1 on a single path, 1/k over k sprayed paths.
 struct RouteShare {
-    LinkId link;
+    LinkId link{};
     double share = 1.0;
 };
 

@@ -29,7 +29,7 @@ struct Hop {
 
 /// Where a NIC (or a GPU that needs none) meets the fabric.
 struct Endpoint {
-    VertexId vertex;
+    VertexId vertex{};
     std::optional<std::uint32_t> slot;  ///< its own, if it relays
     std::uint32_t attachment = 0;       ///< number of the set of slots below; endpoints of one leaf share it
     std::uint32_t port = 0;             ///< its ordinal among the endpoints of its first switch

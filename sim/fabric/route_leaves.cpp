@@ -82,9 +82,9 @@ LeafOrder order_leaves(std::span<const std::uint32_t> first, std::span<const std
             }
         }
         std::fill(key.begin(), key.end(), std::numeric_limits<std::uint32_t>::max());
-        for (std::uint32_t i = 0; i < line.size(); ++i) {
-            place[line[i]] = groups.root(line[i]);
-            key[place[line[i]]] = std::min(key[place[line[i]]], line[i]);
+        for (const std::uint32_t leaf : line) {
+            place[leaf] = groups.root(leaf);
+            key[place[leaf]] = std::min(key[place[leaf]], leaf);
         }
         std::stable_sort(line.begin(), line.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return key[place[a]] < key[place[b]]; });

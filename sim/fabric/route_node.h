@@ -31,7 +31,7 @@ class NodeSearch {
 
     /// Something found near a GPU, and the first of the paths of fewest links that lead there.
     struct Found {
-        VertexId vertex;
+        VertexId vertex{};
         std::vector<LinkId> path;
     };
     /// Which GPUs a path may cross on its way.
@@ -53,8 +53,8 @@ class NodeSearch {
     };
     struct Place {
         std::optional<NodeId> node;
-        VertexKind kind;
-        bool relays;
+        VertexKind kind = VertexKind::gpu;
+        bool relays = false;
     };
 
     const Fabric* fabric_;

@@ -16,6 +16,7 @@ class RouteSum {
   public:
     explicit RouteSum(std::size_t link_count) : places_(link_count) {}
 
+    /// Requires: restart() was called before the first part.
     void add(LinkId link, double share) {
         Place& place = places_[index(link)];
         if (place.sum != sum_) {
@@ -26,13 +27,14 @@ class RouteSum {
         }
     }
 
-    /// The sum so far; starts the next one.
-    Route take(Seconds latency) {
-        Route route{std::vector<RouteShare>(links_.begin(), links_.end()), latency};
+    /// Forgets what was added.
+    void restart() {
         links_.clear();
         ++sum_;
-        return route;
     }
+
+    /// The sum since the last restart.
+    Route route(Seconds latency) const { return {links_, latency}; }
 
   private:
     struct Place {
@@ -41,7 +43,7 @@ class RouteSum {
     };
     std::vector<Place> places_;  // by LinkId
     std::vector<RouteShare> links_;
-    std::uint32_t sum_ = 1;
+    std::uint32_t sum_ = 0;
 };
 
 }  // namespace lockstep::fabric

@@ -2,6 +2,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -159,10 +160,11 @@ Seconds Router::Data::add_dag(const PathDag& dag, const std::vector<double>& sha
 std::optional<Route> Router::Data::route_near(VertexId from, VertexId to) {
     const std::optional<NodeId>& node = fabric.vertex(from).node;
     const bool same_node = node && node == fabric.vertex(to).node;
+    sum.restart();
     if (near.share_island(from, to)) {
         const PathDag dag = near.minimal_paths(from, to, same_node ? Reach::island : Reach::rack);
         if (dag.vertex_count() > 0) {
-            return sum.take(add_dag(dag, shares_by_bandwidth(dag, fabric), 1.0));
+            return sum.route(add_dag(dag, shares_by_bandwidth(dag, fabric), 1.0));
         }
     }
     if (same_node) {
@@ -170,7 +172,7 @@ std::optional<Route> Router::Data::route_near(VertexId from, VertexId to) {
         if (dag.vertex_count() > 0) {
             std::vector<LinkId> path;
             append_first(dag, path);
-            return sum.take(add_path(path, 1.0));
+            return sum.route(add_path(path, 1.0));
         }
     }
     return std::nullopt;
@@ -249,8 +251,8 @@ Seconds Router::Data::add_stripe(const Stripe& stripe, std::uint32_t flow, LinkL
             }
         }
     }
-    for (auto link = stripe.in->access.rbegin(); link != stripe.in->access.rend(); ++link) {
-        path.push_back(fabric.reverse(*link));
+    for (const LinkId link : std::views::reverse(stripe.in->access)) {
+        path.push_back(fabric.reverse(link));
     }
     return latency + add_path(path, stripe.share);
 }
@@ -269,10 +271,11 @@ const Route& Router::Data::route_across(VertexId from, VertexId to, std::uint32_
     }
     bool has_choice = false;
     Seconds latency;
+    sum.restart();
     for (const Stripe& stripe : parts) {
         latency = std::max(latency, add_stripe(stripe, flow, loads, has_choice));
     }
-    Route route = sum.take(latency);
+    Route route = sum.route(latency);
     const bool differs = has_choice && (policy == RoutingPolicy::ecmp || policy == RoutingPolicy::adaptive);
     if (!differs) {
         return keep_for_pair(from, to, std::move(route));
