@@ -38,6 +38,20 @@ Seconds simulated_time(const collective::Algorithm& algorithm, const collective:
     return run_schedule(communicator, algorithm.make(communicator, request), request.bytes, quiet).time;
 }
 
+/// Why each algorithm that knows the operation cannot do it here.
+std::vector<std::string> obstacles(const collective::Communicator& communicator, const collective::Request& request) {
+    std::vector<std::string> reasons;
+    for (const collective::Algorithm& algorithm : collective::algorithms()) {
+        const auto& known = algorithm.operations;
+        if (std::find(known.begin(), known.end(), request.operation) != known.end()) {
+            if (const auto obstacle = algorithm.obstacle(communicator, request)) {
+                reasons.push_back(fmt::format("{}: {}", algorithm.name, *obstacle));
+            }
+        }
+    }
+    return reasons;
+}
+
 }  // namespace
 
 std::vector<LinkUse> link_uses(const fabric::Fabric& fabric, const std::vector<double>& bytes, Seconds time) {
@@ -69,8 +83,9 @@ const collective::Algorithm& chosen_algorithm(const collective::Communicator& co
     }
     const auto candidates = collective::candidates(communicator, request);
     if (candidates.empty()) {
-        throw InputError(fmt::format("no algorithm does {} on these {} ranks", collective::name_of(request.operation),
-                                     communicator.size()));
+        throw SimulationError(fmt::format("no algorithm can do {} on these {} ranks: {}",
+                                          collective::name_of(request.operation), communicator.size(),
+                                          fmt::join(obstacles(communicator, request), "; ")));
     }
     if (candidates.size() == 1 || request.bytes.value == 0 || communicator.size() == 1) {
         return *candidates.front();
