@@ -20,6 +20,7 @@ void add_single_switch(Assembly& assembly, const Endpoints& endpoints, YamlMap& 
         switch_value.fail(fmt::format("{} endpoints need {} ports, but {} has {}", endpoints.all.size(), needed,
                                       model.name.empty() ? "the switch" : model.name, *model.ports));
     }
+    assembly.require_room_for_links(needed, link_value);
     const VertexId centre =
         assembly.add({.name = "switch0", .kind = VertexKind::switch_, .device = model.name, .reduces = model.reduces},
                      model.latency, switch_value);
