@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -251,9 +251,8 @@ Seconds Router::Data::add_stripe(const Stripe& stripe, std::uint32_t flow, LinkL
             }
         }
     }
-    for (const LinkId link : std::views::reverse(stripe.in->access)) {
-        path.push_back(fabric.reverse(link));
-    }
+    std::transform(stripe.in->access.rbegin(), stripe.in->access.rend(), std::back_inserter(path),
+                   [&](LinkId link) { return fabric.reverse(link); });
     return latency + add_path(path, stripe.share);
 }
 
