@@ -1,9 +1,6 @@
 #include "sim/fabric/catalogue.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
+#include "tests/fabric/scratch_data.h"
 #include <catch2/catch.hpp>
 
 using namespace lockstep;
@@ -11,40 +8,7 @@ using namespace lockstep::fabric;
 
 namespace {
 
-namespace fs = std::filesystem;
-
-/// Data files with one catalogue file, in a folder of their own.
-class ScratchData {
-  public:
-    explicit ScratchData(std::string_view devices) {
-        std::string pattern = (fs::temp_directory_path() / "lockstep-XXXXXX").string();
-        REQUIRE(mkdtemp(pattern.data()) != nullptr);
-        root_ = pattern;
-        for (const auto* const folder : {"topologies", "workloads", "models/devices"}) {
-            fs::create_directories(root_ / folder);
-        }
-        std::ofstream(root_ / "models" / "devices" / "d.yaml") << devices;
-    }
-    ~ScratchData() { fs::remove_all(root_); }
-    ScratchData(const ScratchData&) = delete;
-    ScratchData& operator=(const ScratchData&) = delete;
-
-    /// The message with which the catalogue fails, from the file's name on.
-    std::string error() const {
-        try {
-            const Catalogue catalogue{DataFiles(root_)};
-        } catch (const InputError& error) {
-            const std::string text = error.what();
-            return text.substr(text.find("d.yaml"));
-        }
-        return {};
-    }
-
-  private:
-    fs::path root_;
-};
-
-std::string error_of(std::string_view devices) { return ScratchData(devices).error(); }
+std::string error_of(std::string_view devices) { return ScratchData(devices).catalogue_error(); }
 
 }  // namespace
 
