@@ -53,7 +53,7 @@ struct TaskGraph {
     std::vector<std::vector<RankId>> communicators;  ///< ranks of the job, in communicator-rank order
     std::vector<Program> programs;
     std::vector<std::uint32_t> program_of_rank;  ///< by RankId
-    std::uint32_t steps = 3;                     ///< simulated; the last one is reported
+    std::uint32_t steps = 2;                     ///< simulated; the last one is reported
 
     std::optional<double> samples_per_step;     ///< over all ranks
     std::optional<double> tokens_per_step;      ///< over all ranks
