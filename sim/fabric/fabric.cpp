@@ -148,21 +148,22 @@ ByNode Fabric::Data::by_node(bool gpus_only) const {
         const std::optional<NodeId> node = vertices[index(id)].node;
         return node ? static_cast<std::uint32_t>(*node) : no_node;
     };
-    ByNode result;
+    // A counting sort, which keeps the order within a node; what is in no node comes last.
+    const auto counts = [&](std::size_t i) { return !gpus_only || vertices[i].kind == VertexKind::gpu; };
+    const auto bucket = [&](std::size_t i) { return std::min(node_of(id_at<VertexId>(i)), nodes); };
+    std::vector<std::uint32_t> next(nodes + 2, 0);
     for (std::size_t i = 0; i < vertices.size(); ++i) {
-        if (!gpus_only || vertices[i].kind == VertexKind::gpu) {
-            result.items.push_back(id_at<VertexId>(i));
+        next[bucket(i) + 1] += counts(i) ? 1 : 0;
+    }
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    ByNode result;
+    result.start.assign(next.begin(), next.begin() + nodes + 1);
+    result.items.resize(next.back());
+    for (std::size_t i = 0; i < vertices.size(); ++i) {
+        if (counts(i)) {
+            result.items[next[bucket(i)]++] = id_at<VertexId>(i);
         }
     }
-    std::stable_sort(result.items.begin(), result.items.end(),
-                     [&](VertexId a, VertexId b) { return node_of(a) < node_of(b); });
-    result.start.assign(nodes + 1, 0);
-    for (const VertexId id : result.items) {
-        if (node_of(id) != no_node) {
-            ++result.start[node_of(id) + 1];
-        }
-    }
-    std::partial_sum(result.start.begin(), result.start.end(), result.start.begin());
     return result;
 }
 
