@@ -40,7 +40,7 @@ NameParts parts_of(std::string_view name) {
 void keep_common(std::vector<std::string>& common, const std::vector<std::string>& numbers) {
     for (std::size_t at = 0; at < common.size(); ++at) {
         if (common[at] != numbers[at]) {
-            common[at] = "*";
+            common[at].assign(1, '*');
         }
     }
 }

@@ -130,13 +130,16 @@ std::string shortened(std::string_view text, std::size_t width) {
 }
 
 std::string grouped(double value) {
-    std::string digits = fmt::format("{:.0f}", value);
+    const std::string digits = fmt::format("{:.0f}", value);
     const std::size_t first = digits.starts_with('-') ? 1 : 0;
-    for (std::size_t at = digits.size(); at > first + 3;) {
-        at -= 3;
-        digits.insert(at, ",");
+    std::string text;
+    for (std::size_t at = 0; at < digits.size(); ++at) {
+        if (at > first && (digits.size() - at) % 3 == 0) {
+            text += ',';
+        }
+        text += digits[at];
     }
-    return digits;
+    return text;
 }
 
 std::string measured(double value) {
