@@ -95,7 +95,14 @@ std::string Reach::complaint(RankId a, RankId b) const {
     const auto named = [&](RankId rank) {
         return fmt::format("rank {} ({})", index(rank), communicator_->fabric().vertex(communicator_->gpu(rank)).name);
     };
-    return fmt::format("no path leads from {} to {}", named(a), named(b));
+    const Fabric& fabric = communicator_->fabric();
+    const auto links = fabric.links_out_of(communicator_->gpu(a));
+    const bool neighbour_would_relay = std::any_of(links.begin(), links.end(), [&](LinkId link) {
+        const fabric::Vertex& neighbour = fabric.vertex(fabric.to(link));
+        return neighbour.kind == fabric::VertexKind::gpu && !neighbour.relays;
+    });
+    return fmt::format("no path leads from {} to {}{}", named(a), named(b),
+                       neighbour_would_relay ? ", since GPUs do not relay in this topology" : "");
 }
 
 }  // namespace lockstep::collective

@@ -23,7 +23,7 @@ class Reach {
     bool joins(RankId a, RankId b) const;
     /// The first pair in rank order that nothing joins. Cost: O(1) where all are joined, else up to O(ranks^2).
     std::optional<std::pair<RankId, RankId>> unjoined_pair() const;
-    /// "no path leads from rank 0 (gpu0) to rank 5 (gpu5)"
+    /// "no path leads from rank 0 (gpu0) to rank 5 (gpu5)", and that GPUs do not relay where that might help.
     std::string complaint(RankId a, RankId b) const;
 
   private:
