@@ -18,9 +18,12 @@ std::string plural(std::size_t count, std::string_view one) {
     return fmt::format("{} {}{}", grouped(static_cast<double>(count)), one, count == 1 ? "" : "s");
 }
 
+/// A bandwidth, or a dash where there is no link.
+std::string rate_text(Bandwidth rate) { return rate.value > 0.0 ? to_text(rate) : "-"; }
+
 std::string range_text(const fabric::BandwidthRange& range) {
-    return range.least == range.most ? to_text(range.most)
-                                     : fmt::format("{} to {}", to_text(range.least), to_text(range.most));
+    return range.least == range.most ? rate_text(range.most)
+                                     : fmt::format("{} to {}", rate_text(range.least), rate_text(range.most));
 }
 
 std::string devices(const fabric::Summary& summary) {
@@ -74,7 +77,7 @@ std::string tiers(const TopologyReport& report) {
     Table table({{"Switches of the fabric", "", Align::left}, {"switches"}, {"down"}, {"up"}, {"oversubscription"}});
     for (const fabric::SwitchTier& tier : report.summary.tiers) {
         table.add({fmt::format("  tier {}", tier.height), grouped(static_cast<double>(tier.switches.size())),
-                   to_text(tier.down), to_text(tier.up),
+                   rate_text(tier.down), rate_text(tier.up),
                    tier.oversubscription ? fmt::format("{:.4g}:1", *tier.oversubscription) : "-"});
     }
     return table.text("", page_width);

@@ -46,12 +46,12 @@ Links                 between       count  bandwidth  of line rate  latency
   scale-out  generic  gpu - switch      4    50 GB/s       50 GB/s     1 us
 
 What a GPU can send at once, one direction
-  to its island         0 B/s
+  to its island         -
   out of its node       50 GB/s
   across the bisection  50 GB/s, 100 GB/s for 2 GPUs to 2
 
-Switches of the fabric  switches      down     up  oversubscription
-  tier 1                       1  200 GB/s  0 B/s                 -
+Switches of the fabric  switches      down  up  oversubscription
+  tier 1                       1  200 GB/s   -                 -
 )");
 }
 
