@@ -10,6 +10,12 @@ void Assembly::require_room_for_gpus(std::uint64_t more, const YamlValue& cause)
     }
 }
 
+void Assembly::require_room_for_devices(std::uint64_t more, const YamlValue& cause) const {
+    if (crossing_.size() + more > Limits::vertices) {
+        cause.fail(fmt::format("more than {} devices in one fabric", Limits::vertices));
+    }
+}
+
 void Assembly::require_room_for_links(std::uint64_t more, const YamlValue& cause) const {
     if (links_ + more > Limits::cables) {
         cause.fail(fmt::format("more than {} links in one fabric", Limits::cables));
@@ -21,9 +27,7 @@ VertexId Assembly::add(Vertex vertex, Seconds crossing, const YamlValue& cause) 
         require_room_for_gpus(1, cause);
         ++gpus_;
     }
-    if (crossing_.size() >= Limits::vertices) {
-        cause.fail(fmt::format("more than {} devices in one fabric", Limits::vertices));
-    }
+    require_room_for_devices(1, cause);
     crossing_.push_back(crossing);
     return builder_.add(std::move(vertex));
 }

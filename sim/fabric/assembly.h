@@ -27,8 +27,9 @@ class Assembly {
     FabricBuilder& builder() { return builder_; }
     const FabricBuilder& builder() const { return builder_; }
 
-    /// Throws: InputError at `cause` if that many GPUs, or links, more would go beyond the limits.
+    /// Throws: InputError at `cause` if that many GPUs, devices of any kind, or links more would go beyond the limits.
     void require_room_for_gpus(std::uint64_t more, const YamlValue& cause) const;
+    void require_room_for_devices(std::uint64_t more, const YamlValue& cause) const;
     void require_room_for_links(std::uint64_t more, const YamlValue& cause) const;
     /// Adds a vertex that takes `crossing` to pass. Throws: InputError at `cause` beyond the limits.
     VertexId add(Vertex vertex, Seconds crossing, const YamlValue& cause);

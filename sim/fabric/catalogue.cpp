@@ -20,6 +20,7 @@ constexpr std::array link_kinds{LinkKind::nvlink, LinkKind::infinity_fabric, Lin
 template <class Values>
 std::vector<std::string> names_of(const Values& values) {
     std::vector<std::string> names;
+    names.reserve(values.size());
     for (const auto value : values) {
         names.emplace_back(name_of(value));
     }
@@ -39,6 +40,7 @@ std::string read_basis(YamlMap& map, const std::vector<std::string>& given) {
         return basis.one_of(words);
     }
     std::vector<std::string> parts;
+    parts.reserve(given.size());
     YamlMap by_field = basis.map();
     for (const auto& field : given) {
         parts.push_back(fmt::format("{} {}", field, by_field.require(field).one_of(words)));
@@ -135,6 +137,7 @@ const Model& look_up(const std::map<std::string, Model, std::less<>>& models, co
     const auto found = models.find(wanted);
     if (found == models.end()) {
         std::vector<std::string> known;
+        known.reserve(models.size());
         for (const auto& [other, model] : models) {
             known.push_back(other);
         }
@@ -228,7 +231,7 @@ void Catalogue::read_file(const YamlFile& file) {
 }
 
 const GpuModel& Catalogue::gpu(const YamlValue& name) const { return look_up(gpus_, name, "gpu"); }
-const SwitchModel& Catalogue::switch_(const YamlValue& name) const { return look_up(switches_, name, "switch"); }
+const SwitchModel& Catalogue::switch_model(const YamlValue& name) const { return look_up(switches_, name, "switch"); }
 const NicModel& Catalogue::nic(const YamlValue& name) const { return look_up(nics_, name, "nic"); }
 const HostModel& Catalogue::host(const YamlValue& name) const { return look_up(hosts_, name, "host"); }
 const LinkModel& Catalogue::link(const YamlValue& name) const { return look_up(links_, name, "link"); }

@@ -71,7 +71,7 @@ class Catalogue {
 
     /// The devices of that name. Throws: InputError at `name`, with the nearest known one.
     const GpuModel& gpu(const YamlValue& name) const;
-    const SwitchModel& switch_(const YamlValue& name) const;
+    const SwitchModel& switch_model(const YamlValue& name) const;
     const NicModel& nic(const YamlValue& name) const;
     const HostModel& host(const YamlValue& name) const;
     const LinkModel& link(const YamlValue& name) const;

@@ -42,7 +42,7 @@ class Sets {
     explicit Sets(std::size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0U); }
 
     std::uint32_t of(VertexId vertex) {
-        std::uint32_t v = static_cast<std::uint32_t>(vertex);
+        auto v = static_cast<std::uint32_t>(vertex);
         while (parent_[v] != v) {
             parent_[v] = parent_[parent_[v]];
             v = parent_[v];

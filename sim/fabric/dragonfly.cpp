@@ -68,6 +68,7 @@ void add_dragonfly(Assembly& assembly, const Endpoints& endpoints, YamlMap& map,
             std::uint64_t{size.h} * global.cables, model.name.empty() ? "the switch" : model.name, *model.ports));
     }
 
+    assembly.require_room_for_devices(std::uint64_t{size.groups} * size.a, switch_value);
     std::vector<VertexId> switches;
     for (std::uint32_t g = 0; g < size.groups; ++g) {
         for (std::uint32_t s = 0; s < size.a; ++s) {
@@ -84,8 +85,8 @@ void add_dragonfly(Assembly& assembly, const Endpoints& endpoints, YamlMap& map,
     for (std::uint32_t g = 0; g < size.groups; ++g) {
         for (std::uint32_t s = 0; s < size.a; ++s) {
             for (std::uint32_t t = s + 1; t < size.a; ++t) {
-                assembly.connect(switches[g * size.a + s], switches[g * size.a + t], local, local.cables,
-                                 local_value.value_or(link_value));
+                assembly.connect(switches[std::size_t{g} * size.a + s], switches[std::size_t{g} * size.a + t], local,
+                                 local.cables, local_value.value_or(link_value));
             }
         }
     }
@@ -100,8 +101,8 @@ void add_dragonfly(Assembly& assembly, const Endpoints& endpoints, YamlMap& map,
             for (std::uint64_t m = 0; m < n; ++m) {
                 const std::uint64_t s = ((there - 1) * n + m) % size.a;
                 const std::uint64_t t = ((back - 1) * n + m) % size.a;
-                assembly.connect(switches[g * size.a + s], switches[peer * size.a + t], global, global.cables,
-                                 global_value.value_or(link_value));
+                assembly.connect(switches[std::size_t{g} * size.a + s], switches[std::size_t{peer} * size.a + t],
+                                 global, global.cables, global_value.value_or(link_value));
             }
         }
     }

@@ -99,7 +99,7 @@ std::vector<YamlValue> counted_list(const YamlValue& value, std::string_view wha
     }
     YamlMap map = value.map();
     const YamlValue count = map.require("count");
-    const std::vector<YamlValue> items = map.require("list").list();
+    std::vector<YamlValue> items = map.require("list").list();
     map.finish();
     const std::uint32_t declared = read_count(count, 0, Limits::cables);
     if (declared != items.size()) {
@@ -159,6 +159,7 @@ void add_vertices(Assembly& assembly, const YamlValue& value, const Catalogue& c
                 known != nodes.end() ? known->second : nodes.emplace(word, assembly.builder().add_node()).first->second;
         }
         const std::uint32_t times = count ? read_count(*count, 1, Limits::gpus) : 1;
+        assembly.require_room_for_devices(times, item);
         if (described.gpu) {
             assembly.require_room_for_gpus(times, item);
         }

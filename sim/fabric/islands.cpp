@@ -126,6 +126,7 @@ void add_matrix(NodePlan& plan, const YamlValue& matrix, const std::vector<std::
         matrix.fail(fmt::format("expected {} rows, one per GPU, got {}", gpus.size(), rows.size()));
     }
     std::vector<std::vector<std::uint32_t>> cables;
+    cables.reserve(rows.size());
     for (const YamlValue& row : rows) {
         cables.push_back(read_counts(row, gpus.size(), "GPU", 0, 4096));
     }

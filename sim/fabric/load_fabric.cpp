@@ -18,6 +18,7 @@ RoutingPolicy read_routing(const YamlValue& value) {
     constexpr std::array policies{RoutingPolicy::static_, RoutingPolicy::ecmp, RoutingPolicy::spray,
                                   RoutingPolicy::adaptive};
     std::vector<std::string> words;
+    words.reserve(policies.size());
     for (const RoutingPolicy policy : policies) {
         words.emplace_back(name_of(policy));
     }

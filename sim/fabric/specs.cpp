@@ -14,6 +14,7 @@ constexpr double rounding = 1.0 + 1e-9;
 Tier read_tier(const YamlValue& value) {
     constexpr std::array tiers{Tier::scale_up, Tier::host, Tier::scale_out};
     std::vector<std::string> words;
+    words.reserve(tiers.size());
     for (const Tier tier : tiers) {
         words.emplace_back(name_of(tier));
     }
@@ -80,7 +81,7 @@ GpuModel read_gpu_fields(YamlMap& map, const Catalogue& catalogue) {
 }
 
 SwitchModel read_switch_fields(YamlMap& map, const Catalogue& catalogue) {
-    return read_model_fields<SwitchModel>(map, [&](const YamlValue& name) { return catalogue.switch_(name); });
+    return read_model_fields<SwitchModel>(map, [&](const YamlValue& name) { return catalogue.switch_model(name); });
 }
 
 NicModel read_nic_fields(YamlMap& map, const Catalogue& catalogue) {
@@ -93,7 +94,7 @@ HostModel read_host_fields(YamlMap& map, const Catalogue& catalogue) {
 
 SwitchModel read_switch(const YamlValue& value, const Catalogue& catalogue) {
     if (!value.is_map()) {
-        return catalogue.switch_(value);
+        return catalogue.switch_model(value);
     }
     YamlMap map = value.map();
     SwitchModel model = read_switch_fields(map, catalogue);
@@ -127,6 +128,7 @@ std::vector<std::uint32_t> read_counts(const YamlValue& value, std::size_t lengt
         value.fail(fmt::format("expected {} entries, one per {}, got {}", length, what, items.size()));
     }
     std::vector<std::uint32_t> counts;
+    counts.reserve(items.size());
     for (const YamlValue& item : items) {
         counts.push_back(read_count(item, least, most));
     }

@@ -151,6 +151,7 @@ std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) { return static_cast<st
 
 std::vector<VertexId> add_switches(Assembly& assembly, const SwitchModel& model, std::string_view name,
                                    std::uint64_t count, const YamlValue& cause) {
+    assembly.require_room_for_devices(count, cause);
     std::vector<VertexId> switches;
     for (std::uint64_t i = 0; i < count; ++i) {
         switches.push_back(assembly.add({.name = fmt::format("{}{}", name, i),
@@ -208,11 +209,11 @@ void add_three_levels(Assembly& assembly, const Tiers& tiers, std::span<const Ve
         even_share(core_up, ceil_div(std::uint64_t{pods} * core_up, *tiers.core.ports));
     const auto spines = add_switches(assembly, tiers.spine, "spine", std::uint64_t{pods} * up, tiers.fabric);
     const auto cores = add_switches(assembly, tiers.core, "core", std::uint64_t{up} * cores_per_plane, tiers.fabric);
-    for (std::uint32_t p = 0; p < pods; ++p) {
-        const auto members = leaves.subspan(p * pod, std::min(pod, leaf_count - p * pod));
+    for (std::size_t p = 0; p < pods; ++p) {
+        const auto members = leaves.subspan(p * pod, std::min<std::size_t>(pod, leaf_count - p * pod));
         const auto pod_spines = std::span(spines).subspan(p * up, up);
         interconnect(assembly, members, pod_spines, up, tiers.uplink, tiers.fabric);
-        for (std::uint32_t j = 0; j < up; ++j) {
+        for (std::size_t j = 0; j < up; ++j) {
             interconnect(assembly, pod_spines.subspan(j, 1),
                          std::span(cores).subspan(j * cores_per_plane, cores_per_plane), core_up, tiers.core_link,
                          tiers.fabric);
