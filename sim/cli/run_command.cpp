@@ -58,7 +58,8 @@ int run_command(const RunOptions& options) {
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     // The whole placement first: GPUs may differ in speed, and the workload in how many it takes.
     std::vector<VertexId> placement = placement_of(fabric, options.input);
-    const workload::TaskGraph graph = workload::load_workload(*files.workload, data, fabric, placement);
+    const auto given = options.input.placement ? std::span<const VertexId>(placement) : std::span<const VertexId>();
+    const workload::TaskGraph graph = workload::load_workload(*files.workload, data, fabric, given);
     placement.resize(graph.ranks);
     const report::Setup setup = setup_of(files, choice, fabric);
 

@@ -215,7 +215,7 @@ TEST_CASE("algorithms: name the pair that no path joins", "[collective][error]")
     const Request all_to_all{.operation = Operation::all_to_all, .bytes = {800}};
     // Ranks follow the ring 0-3-2-1-5-6-7-4: rank 4 is gpu5, to which gpu0 has no link.
     CHECK(algorithm_named("direct").obstacle(communicator, all_to_all) ==
-          "no path leads from rank 0 (gpu0) to rank 4 (gpu5)");
+          "no path leads from rank 0 (gpu0) to rank 4 (gpu5), since GPUs do not relay in this topology");
     CHECK(candidates(communicator, all_to_all).empty());
     const auto all_reduce = candidates(communicator, {.operation = Operation::all_reduce, .bytes = {800}});
     REQUIRE(all_reduce.size() == 2);
@@ -224,7 +224,7 @@ TEST_CASE("algorithms: name the pair that no path joins", "[collective][error]")
     const auto gpus = fabric.gpus();
     const Communicator strangers(fabric, {gpus[0], gpus[7]});
     CHECK(algorithm_named("ring").obstacle(strangers, all_to_all) ==
-          "no path leads from rank 0 (gpu0) to rank 1 (gpu7)");
+          "no path leads from rank 0 (gpu0) to rank 1 (gpu7), since GPUs do not relay in this topology");
     // A grid whose GPUs forward has a path for every pair.
     const auto forwarding = grid({4, 4}, Wrap::none);
     CHECK(candidates(everybody(forwarding), all_to_all).size() == 1);

@@ -96,7 +96,7 @@ TEST_CASE("write_text: no line is wider than a page, however long the names", "[
     builder.connect(gpu, other,
                     {.bandwidth = 50_GBps, .line_rate = 50_GBps, .kind = fabric::LinkKind::infinity_fabric});
     const auto fabric = builder.build();
-    auto rows = hand_made::toy_rows(fabric);
+    auto rows = hand_made::toy_rows(hand_made::star(2));
     rows.resize(1);
     rows[0].algorithm = "halving-doubling";
     rows[0].bytes = Bytes{std::int64_t{1} << 40};
