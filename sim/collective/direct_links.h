@@ -15,8 +15,8 @@ namespace lockstep::collective {
 class DirectLinks {
   public:
     struct Arc {
-        std::uint32_t to;
-        Bandwidth bandwidth;
+        std::uint32_t to = 0;
+        Bandwidth bandwidth = {};
     };
 
     /// gpus: each once. Cost: O(links of the GPUs, times the logarithm of their number).

@@ -39,12 +39,18 @@ struct Plan {
     }
 };
 
+std::vector<VertexId> gpus_of(const Communicator& communicator, const std::vector<RankId>& ranks) {
+    std::vector<VertexId> gpus;
+    gpus.reserve(ranks.size());
+    for (const RankId rank : ranks) {
+        gpus.push_back(communicator.gpu(rank));
+    }
+    return gpus;
+}
+
 Inside way_inside(const Communicator& communicator) {
     for (const auto& node : communicator.nodes()) {
-        std::vector<VertexId> gpus;
-        for (const RankId rank : node) {
-            gpus.push_back(communicator.gpu(rank));
-        }
+        const std::vector<VertexId> gpus = gpus_of(communicator, node);
         if (!share_scale_up_switch(communicator.fabric(), gpus) &&
             !DirectLinks(communicator.fabric(), gpus).complete()) {
             return Inside::ring;
@@ -79,11 +85,8 @@ Plan plan_for(const Communicator& communicator, const Request& request) {
         std::vector<std::uint32_t> order(ranks.size());
         std::iota(order.begin(), order.end(), 0U);
         if (plan.inside == Inside::ring) {
-            std::vector<VertexId> gpus;
-            for (const RankId rank : ranks) {
-                gpus.push_back(communicator.gpu(rank));
-            }
-            order = mesh_order(DirectLinks(communicator.fabric(), gpus)).value_or(order);
+            const DirectLinks links(communicator.fabric(), gpus_of(communicator, ranks));
+            order = mesh_order(links).value_or(order);
         }
         auto& node = plan.nodes.emplace_back();
         for (const std::uint32_t at : order) {
@@ -186,8 +189,8 @@ class Program {
     /// the first n-1 add up. A lane sends as soon as it has received, whatever the other lane does.
     void across(std::uint32_t first_round) {
         const std::uint32_t nodes = plan_.node_count();
-        const RankId next = id_at<RankId>(plan_.nodes[(node_ + 1) % nodes][place_]);
-        const RankId previous = id_at<RankId>(plan_.nodes[(node_ + nodes - 1) % nodes][place_]);
+        const auto next = id_at<RankId>(plan_.nodes[(node_ + 1) % nodes][place_]);
+        const auto previous = id_at<RankId>(plan_.nodes[(node_ + nodes - 1) % nodes][place_]);
         // Sent in step s: chunk node - s; taken in step s: chunk node - 1 - s.
         const auto chunk = [&](std::uint32_t lane, std::uint32_t back) {
             return ChunkIndex{.offset = plan_.first_chunk(place_, first_round + lane),
@@ -243,10 +246,10 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
     if (nodes.size() < 2) {
         return "hierarchical needs at least two nodes";
     }
-    for (std::size_t j = 0; j < nodes.size(); ++j) {
-        if (nodes[j].size() != size) {
+    for (const auto& node : nodes) {
+        if (node.size() != size) {
             return fmt::format("hierarchical needs nodes of one size, not {} ranks on one and {} on another", size,
-                               nodes[j].size());
+                               node.size());
         }
     }
     if (size < 2) {
