@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "sim/cli/inputs.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
+#include "sim/collective/communicator.h"
 #include "sim/fabric/load_fabric.h"
 #include "sim/replay/replay.h"
 #include "sim/report/csv_report.h"
@@ -56,10 +58,16 @@ int run_command(const RunOptions& options) {
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
-    // The whole placement first: GPUs may differ in speed, and the workload in how many it takes.
-    std::vector<VertexId> placement = placement_of(fabric, options.input);
-    const auto given = options.input.placement ? std::span<const VertexId>(placement) : std::span<const VertexId>();
-    const workload::TaskGraph graph = workload::load_workload(*files.workload, data, fabric, given);
+    // A placement of the user's own comes first, as GPUs may differ in speed; how many are needed is for the workload
+    // to say.
+    std::vector<VertexId> placement;
+    if (options.input.placement) {
+        placement = placement_of(fabric, options.input);
+    }
+    const workload::TaskGraph graph = workload::load_workload(*files.workload, data, fabric, placement);
+    if (placement.empty()) {
+        placement = collective::default_placement(fabric, graph.ranks);
+    }
     placement.resize(graph.ranks);
     const report::Setup setup = setup_of(files, choice, fabric);
 
