@@ -34,10 +34,14 @@ std::vector<std::vector<RankId>> chains(const Communicator& communicator, const 
         return by_node;
     }
     const auto& nodes = communicator.nodes();
-    const auto head_place = std::find(nodes[1].begin(), nodes[1].end(), by_node[1].back()) - nodes[1].begin();
+    const auto head_place =
+        static_cast<std::size_t>(std::find(nodes[1].begin(), nodes[1].end(), by_node[1].back()) - nodes[1].begin());
     for (std::size_t j = 0; j < by_node.size(); ++j) {
         auto& chain = by_node[j];
-        const RankId head = nodes[j][static_cast<std::size_t>(head_place)];
+        if (head_place >= nodes[j].size()) {
+            continue;  // a mesh over nodes of different size has no rails
+        }
+        const RankId head = nodes[j][head_place];
         if (chain.back() == head) {
             std::reverse(chain.begin(), chain.end());
         } else {

@@ -48,6 +48,12 @@ Fabric dgx_cluster(std::uint32_t nodes, std::uint32_t gpus_per_node, Island isla
             builder.connect(gpus.back(), nic, link_of(60e9, 1e-7, Tier::host));
             builder.connect(nic, leaves[g], link_of(50e9, 1e-6, Tier::scale_out));
         }
+        if (island == Island::loop) {
+            for (std::uint32_t a = 0; a < gpus_per_node && gpus_per_node > 2; ++a) {
+                builder.connect(gpus[a], gpus[(a + 1) % gpus_per_node], link_of(64e9, 1e-7, Tier::scale_up));
+            }
+            continue;
+        }
         if (island == Island::full_mesh) {
             for (std::uint32_t a = 0; a < gpus_per_node; ++a) {
                 for (std::uint32_t b = a + 1; b < gpus_per_node; ++b) {

@@ -11,11 +11,11 @@ namespace lockstep::collective {
 /// GPUs without nodes, each with one link of `rate` and `latency` to one switch.
 fabric::Fabric single_switch(std::uint32_t gpus, Bandwidth rate = {50e9}, Seconds latency = {10e-9});
 
-enum class Island : std::uint8_t { switched, reducing, full_mesh };
+enum class Island : std::uint8_t { switched, reducing, full_mesh, loop };
 
-/// Nodes as of a DGX: GPUs joined by an island at 450 GB/s in all, each with a NIC at 50 GB/s behind PCIe at 60 GB/s,
-/// rail r of all nodes on a switch of its own, rails joined by a spine. Latencies: 1 us per link outside the node, 0.1
-/// us inside.
+/// Nodes as of a DGX: GPUs joined by an island (switches with 450 GB/s for each GPU, or 64 GB/s links to all or to two
+/// neighbours), each with a NIC at 50 GB/s behind PCIe at 60 GB/s, rail r of all nodes on a switch of its own, rails
+/// joined by a spine. Latencies: 1 us per link outside the node, 0.1 us inside.
 fabric::Fabric dgx_cluster(std::uint32_t nodes, std::uint32_t gpus_per_node, Island island);
 
 /// The hybrid cube mesh of a DGX-1 with V100: 25 GB/s per NVLink, no switch. GPUs forward nothing.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <random>
 
 #include "tests/collective/fabrics.h"
 #include "tests/collective/symbolic.h"
@@ -59,10 +60,10 @@ TEST_CASE("every algorithm delivers on one switch, for 1 to 33 and 64 ranks", "[
     }
 }
 
-TEST_CASE("every algorithm delivers on nodes with switches that reduce", "[collective][proof]") {
+TEST_CASE("every algorithm delivers on several nodes, switched or meshed", "[collective][proof]") {
     const auto nodes = GENERATE(1U, 2U, 3U, 4U);
     const auto gpus = GENERATE(1U, 2U, 3U, 4U, 6U);
-    const auto island = GENERATE(Island::reducing, Island::full_mesh);
+    const auto island = GENERATE(Island::reducing, Island::full_mesh, Island::loop);
     CAPTURE(nodes, gpus, island);
     const auto fabric = dgx_cluster(nodes, gpus, island);
     const Communicator communicator = everybody(fabric);
@@ -108,6 +109,40 @@ TEST_CASE("meshes and grids of GPUs are served along their links", "[collective]
     prove_everything(everybody(torus), {100'000});
     const auto odd = grid({3, 3}, Wrap::none);
     prove_everything(everybody(odd), {100'000});
+}
+
+TEST_CASE("ranks may be any GPUs in any order", "[collective][proof]") {
+    const auto island = GENERATE(Island::reducing, Island::full_mesh, Island::loop);
+    const auto fabric = dgx_cluster(4, 4, island);
+    std::mt19937_64 random(7);
+    for (int trial = 0; trial < 12; ++trial) {
+        std::vector<VertexId> gpus(fabric.gpus().begin(), fabric.gpus().end());
+        for (std::size_t i = gpus.size() - 1; i > 0; --i) {
+            std::swap(gpus[i], gpus[random() % (i + 1)]);
+        }
+        gpus.resize(2 + random() % 15);
+        prove_everything({fabric, gpus}, {10'007});
+    }
+}
+
+TEST_CASE("a mesh may span nodes of different size", "[collective][proof]") {
+    // A ring of 20 GPUs over nodes of 7, 3 and 10.
+    fabric::FabricBuilder builder("uneven");
+    std::vector<VertexId> gpus;
+    for (const std::uint32_t size : {7U, 3U, 10U}) {
+        const NodeId node = builder.add_node();
+        for (std::uint32_t g = 0; g < size; ++g) {
+            gpus.push_back(builder.add({.name = "gpu" + std::to_string(gpus.size()), .node = node}));
+        }
+    }
+    for (std::size_t g = 0; g < gpus.size(); ++g) {
+        builder.connect(gpus[g], gpus[(g + 1) % gpus.size()],
+                        {.bandwidth = {1e9}, .line_rate = {1e9}, .latency = {1e-6}});
+    }
+    const auto fabric = builder.build();
+    const Communicator communicator = everybody(fabric);
+    CHECK(communicator.rings().size() == 2);
+    prove_everything(communicator, {100'000});
 }
 
 TEST_CASE("sizes that do not divide are split without loss", "[collective][proof]") {
