@@ -1,5 +1,7 @@
 #include "sim/cli/arguments.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <stdexcept>
@@ -99,12 +101,8 @@ void check_targets(const OutputOptions& options) {
 }
 
 bool takes_standard_output(const OutputOptions& options) {
-    for (const auto& target : {options.json, options.csv, options.trace}) {
-        if (target && is_standard_output(*target)) {
-            return true;
-        }
-    }
-    return false;
+    return std::ranges::any_of(std::array{options.json, options.csv, options.trace},
+                               [](const auto& target) { return target && is_standard_output(*target); });
 }
 
 }  // namespace lockstep::cli

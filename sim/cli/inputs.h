@@ -29,9 +29,9 @@ std::vector<report::ParameterInForce> in_force(const Parameters& parameters);
 
 /// The engine, routing and seed asked for.
 struct EngineChoice {
-    const engine::EngineKind* engine;
-    std::optional<fabric::RoutingPolicy> routing;  ///< none: as the topology says
-    std::uint64_t seed;
+    const engine::EngineKind* engine = nullptr;         ///< never null
+    std::optional<fabric::RoutingPolicy> routing = {};  ///< none: as the topology says
+    std::uint64_t seed = 1;
 };
 
 /// Throws: InputError with the nearest known word.

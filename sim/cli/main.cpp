@@ -14,10 +14,9 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/output.h"
 
-namespace {
+namespace lockstep::cli {
 
-using namespace lockstep;
-using namespace lockstep::cli;
+namespace {
 
 constexpr int done = 0;
 constexpr int cannot_finish = 1;
@@ -309,11 +308,8 @@ int parse_and_execute(int argument_count, char** arguments) {
     return line.execute();
 }
 
-}  // namespace
-
-int main(int argument_count, char** arguments) {
-    fill_closed_streams();
-    std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error of the write that meets it
+/// Turns everything that can go wrong into a message and an exit code.
+int exit_code_of(int argument_count, char** arguments) {
     try {
         return parse_and_execute(argument_count, arguments);
     } catch (const InputError& error) {
@@ -329,4 +325,14 @@ int main(int argument_count, char** arguments) {
         print_error(fmt::format("this should not have happened: {}", error.what()));
     }
     return cannot_finish;
+}
+
+}  // namespace
+
+}  // namespace lockstep::cli
+
+int main(int argument_count, char** arguments) {
+    lockstep::cli::fill_closed_streams();
+    std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error of the write that meets it
+    return lockstep::cli::exit_code_of(argument_count, arguments);
 }

@@ -111,7 +111,7 @@ class FileBuffer : public std::streambuf {
     int file_;
     std::string target_;
     Interrupts interrupts_;
-    std::array<char, std::size_t{1} << 16> buffer_;
+    std::array<char, std::size_t{1} << 16> buffer_{};
 };
 
 void write_to(int file, const Output& output, Interrupts interrupts) {

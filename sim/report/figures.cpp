@@ -54,7 +54,7 @@ StepFigures step_figures(const replay::StepRun& result, const workload::TaskGrap
         figures.samples_per_s = *graph.samples_per_step / step_s;
     }
     if (graph.model_flops_per_step && graph.peak_per_gpu && graph.peak_per_gpu->value > 0.0) {
-        const double gpus = static_cast<double>(result.ranks.size());
+        const auto gpus = static_cast<double>(result.ranks.size());
         figures.mfu = *graph.model_flops_per_step / *graph.peak_per_gpu / result.step_time / gpus;
     }
     return figures;

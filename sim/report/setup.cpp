@@ -64,7 +64,7 @@ std::optional<std::string> nic_striping(const fabric::Fabric& fabric) {
 
 std::vector<std::string> striping(const fabric::Fabric& fabric) {
     std::vector<std::string> lines;
-    for (auto& line : {plane_striping(fabric), nic_striping(fabric)}) {
+    for (const auto& line : {plane_striping(fabric), nic_striping(fabric)}) {
         if (line) {
             lines.push_back(*line);
         }

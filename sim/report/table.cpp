@@ -180,6 +180,7 @@ std::vector<std::string> rounded_parts(const std::vector<double>& parts, int dec
         missing -= 1.0;
     }
     std::vector<std::string> texts;
+    texts.reserve(units.size());
     for (const double unit : units) {
         texts.push_back(fmt::format("{:.{}f}", unit / scale, decimals));
     }
