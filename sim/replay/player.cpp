@@ -286,12 +286,6 @@ void Player::post(std::uint32_t play_at, std::uint32_t connection_at, Bytes byte
     Play& play = plays_[play_at];
     ConnectionState& state = play.connections[connection_at];
     const fabric::Route& route = route_of(play, play.schedule->connections()[connection_at]);
-    if (&route != state.counted_route) {
-        account(play, state);
-        state.counted_route = &route;
-    }
-    state.counted_bytes += static_cast<double>(bytes.value);
-
     std::uint32_t at = 0;
     if (free_messages_.empty()) {
         at = static_cast<std::uint32_t>(messages_.size());
@@ -332,7 +326,20 @@ void Player::start_head(std::uint32_t play_at, std::uint32_t connection_at) {
 }
 
 void Player::move_head(std::uint32_t play_at, std::uint32_t connection_at) {
-    const Message& message = messages_[plays_[play_at].connections[connection_at].head];
+    Play& play = plays_[play_at];
+    ConnectionState& state = play.connections[connection_at];
+    Connection& connection = play.schedule->connections()[connection_at];
+    Message& message = messages_[state.head];
+    if (connection.route == nullptr) {
+        // Adaptive: what was found when the message was posted gave its latency (minimal paths are alike in that); the
+        // path it takes is the least loaded now, with the flows counted that started an instant ago.
+        message.route = &route_of(play, connection);
+    }
+    if (message.route != state.counted_route) {
+        account(play, state);
+        state.counted_route = message.route;
+    }
+    state.counted_bytes += static_cast<double>(message.bytes.value);
     engine_->start_flow(*message.route, static_cast<double>(message.bytes.value),
                         token_for(Purpose::flow_end, play_at, connection_at));
 }

@@ -61,7 +61,7 @@ struct CollectiveUse {
     Seconds exposed{};        ///< mean over ranks, of a step: compute streams waiting for these calls
 };
 
-/// A piece of a stream's history, for timelines. Times count from the start of the reported step.
+/// A piece of a stream's history, for timelines. Times count from the earliest start of a task of the reported step.
 struct Span {
     RankId rank{};
     workload::StreamId stream{};

@@ -319,10 +319,6 @@ class Training final : public Conductor {
                     .links = link_uses(*fabric_, link_bytes_, account.step_time),
                     .simulator = player_.use()};
         const std::uint32_t last = history_.last_step();
-        Seconds start{0};
-        for (std::size_t rank = 0; last > 0 && rank < graph_->ranks; ++rank) {
-            start = std::max(start, history_.end_of(last - 1, id_at<RankId>(rank)));
-        }
         for (std::size_t rank = 0; rank < graph_->ranks; ++rank) {
             const auto id = id_at<RankId>(rank);
             for (std::size_t stream = 0; stream < graph_->streams.size(); ++stream) {
@@ -333,10 +329,17 @@ class Training final : public Conductor {
                                          .stream = static_cast<StreamId>(stream),
                                          .label = what.label,
                                          .is_collective = what.call.has_value(),
-                                         .start = when.start - start,
-                                         .end = when.end - start});
+                                         .start = when.start,
+                                         .end = when.end});
                 }
             }
+        }
+        const auto earliest = std::min_element(run.spans.begin(), run.spans.end(),
+                                               [](const Span& a, const Span& b) { return a.start < b.start; });
+        const Seconds origin = earliest == run.spans.end() ? Seconds{0} : earliest->start;
+        for (Span& span : run.spans) {
+            span.start -= origin;
+            span.end -= origin;
         }
         return run;
     }

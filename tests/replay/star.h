@@ -30,9 +30,30 @@ inline fabric::Fabric star(std::size_t gpus, Bandwidth bandwidth, Seconds latenc
     return builder.build();
 }
 
+/// Two switches, `gpus` GPUs on each by links of `bandwidth`, joined by `cables` cables of `cable` each. GPU 2i hangs
+/// on the left switch, 2i+1 on the right one. No latency.
+inline fabric::Fabric dumbbell(std::size_t gpus, Bandwidth bandwidth, std::size_t cables, Bandwidth cable) {
+    fabric::FabricBuilder builder("dumbbell");
+    const VertexId left = builder.add({.name = "left", .kind = fabric::VertexKind::switch_});
+    const VertexId right = builder.add({.name = "right", .kind = fabric::VertexKind::switch_});
+    for (std::size_t gpu = 0; gpu < 2 * gpus; ++gpu) {
+        const VertexId vertex = builder.add({.name = "gpu" + std::to_string(gpu),
+                                             .kind = fabric::VertexKind::gpu,
+                                             .node = builder.add_node(),
+                                             .relays = false});
+        builder.connect(vertex, gpu % 2 == 0 ? left : right, {.bandwidth = bandwidth, .line_rate = bandwidth});
+    }
+    for (std::size_t i = 0; i < cables; ++i) {
+        builder.connect(left, right, {.bandwidth = cable, .line_rate = cable});
+    }
+    return builder.build();
+}
+
 /// What a run needs besides its input, with a router of its own.
 struct Bench {
-    explicit Bench(const fabric::Fabric& fabric, const engine::EngineKind& kind) : router(fabric, fabric.routing(), 1) {
+    Bench(const fabric::Fabric& fabric, const engine::EngineKind& kind) : Bench(fabric, kind, fabric.routing()) {}
+    Bench(const fabric::Fabric& fabric, const engine::EngineKind& kind, fabric::RoutingPolicy policy)
+        : router(fabric, policy, 1) {
         settings.make_engine = kind.make;
         settings.router = &router;
     }

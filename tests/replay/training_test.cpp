@@ -172,3 +172,20 @@ TEST_CASE("training: a single simulated step counts from time 0", "[replay]") {
     // 2 ms, ring of two: 50 MB / 50 GB/s = 1 ms, 1 ms.
     CHECK(run(fabric, graph, engine::engines().front()).step_time.value == Approx(4e-3).epsilon(1e-9));
 }
+
+TEST_CASE("training: the history of a step begins at 0, whichever rank begins it", "[replay]") {
+    // Rank 0 broadcasts and goes on at once; the others follow a message's time behind it.
+    const auto fabric = test::star(3, Bandwidth{50e9}, Seconds{1e-3});
+    auto graph = graph_of(3, {{kernel("compute", 1), all_reduce(0, {TaskId{0}}), kernel("optimizer", 1, {TaskId{1}})}},
+                          {0, 0, 0});
+    graph.calls = {ring_call("parameters", 50'000'000)};
+    graph.calls[0].request.operation = collective::Operation::broadcast;
+    const auto result = run(fabric, graph, engine::engines().front());
+    double least = 1;
+    for (const auto& span : result.spans) {
+        least = std::min(least, span.start.value);
+        CHECK(span.end >= span.start);
+    }
+    CHECK(result.spans.size() == 9);
+    CHECK(least == 0);
+}
