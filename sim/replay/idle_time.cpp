@@ -8,7 +8,6 @@ namespace lockstep::replay {
 
 using workload::CallId;
 using workload::Program;
-using workload::Task;
 using workload::TaskId;
 
 History::History(const workload::TaskGraph& graph) : graph_(&graph), steps_(graph.steps) {

@@ -72,7 +72,8 @@ struct Player::Play {
     std::vector<Reduction> reductions;  ///< by connection; empty when the schedule has none
     std::vector<std::uint32_t> open;    ///< by rank: threads not ended plus messages not arrived
     std::vector<bool> arrived;
-    std::size_t ranks_left = 0;
+    std::size_t ranks_left = 0;     ///< that have not ended
+    std::size_t ranks_to_tell = 0;  ///< whose end the conductor has not been told
     std::vector<double>* link_bytes = nullptr;
 };
 
@@ -114,6 +115,7 @@ PlayId Player::open(PreparedSchedule& schedule, std::vector<double>* link_bytes)
     }
     play.arrived.assign(schedule.rank_count(), false);
     play.ranks_left = schedule.rank_count();
+    play.ranks_to_tell = schedule.rank_count();
     play.link_bytes = link_bytes;
     return static_cast<PlayId>(at);
 }
@@ -386,13 +388,11 @@ void Player::tell_ended() {
         const auto [id, rank] = ended_.front();
         ended_.pop_front();
         conductor_->on_rank_end(id, rank);
-        if (ended_.empty() || ended_.front().first != id) {
-            const auto at = static_cast<std::uint32_t>(id);
-            if (plays_[at].schedule != nullptr && plays_[at].ranks_left == 0 &&
-                std::none_of(ended_.begin(), ended_.end(), [&](const auto& end) { return end.first == id; })) {
-                plays_[at].schedule = nullptr;
-                free_plays_.push_back(at);
-            }
+        // Once the last of its ranks has been told of, the performance's place is free.
+        Play& play = plays_[static_cast<std::size_t>(id)];
+        if (--play.ranks_to_tell == 0) {
+            play.schedule = nullptr;
+            free_plays_.push_back(static_cast<std::uint32_t>(id));
         }
     }
 }

@@ -48,14 +48,14 @@ class Player final : private engine::Events {
     /// link_bytes: where to add what crosses each link, by LinkId; may be null; must outlive the performance.
     PlayId open(PreparedSchedule& schedule, std::vector<double>* link_bytes);
     /// The rank arrives and starts its program. Once per rank and performance.
-    void arrive(PlayId play, RankId rank);
+    void arrive(PlayId id, RankId rank);
     /// Works until nothing is left to happen.
     void run();
 
     /// What keeps the ranks of a performance from ending: "rank 3 waits for a message from rank 2 (channel 0)", at most
     /// `most` of them. Empty if all have ended.
-    std::vector<std::string> waiting(PlayId play, std::size_t most) const;
-    bool has_ended(PlayId play) const;
+    std::vector<std::string> waiting(PlayId id, std::size_t most) const;
+    bool has_ended(PlayId id) const;
 
     const SimulatorUse& use() const { return use_; }
 
@@ -79,7 +79,7 @@ class Player final : private engine::Events {
     void settle(std::uint32_t play_at, RankId rank);
     const fabric::Route& route_of(Play& play, Connection& connection);
     static void account(Play& play, ConnectionState& state);
-    void close(Play& play);
+    static void close(Play& play);
     void tell_ended();
 
     engine::Engine* engine_;
