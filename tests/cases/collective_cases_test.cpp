@@ -161,6 +161,10 @@ TEST_CASE("case: four parallel cables carry four flows by spray, and one cable's
     // One flow of 100 MB: at 400 Gb/s = 50 GB/s 2 ms, on one cable of 12.5 GB/s 8 ms.
     CHECK(pair("spray").at("time_s").get<double>() == Approx(2e-3).epsilon(1e-6));
     CHECK(pair("ecmp").at("time_s").get<double>() == Approx(8e-3).epsilon(1e-6));
+    // All eight by direct all_to_all: 16 flows of 1/8 of 80 MB cross in each direction, 160 MB at 4 * 12.5 GB/s.
+    CHECK(row({"collective", file, "--routing", "spray"}, "80MB", "direct", "all_to_all", engine)
+              .at("time_s")
+              .get<double>() == Approx(3.2e-3).epsilon(1e-6));
 }
 
 TEST_CASE("case: traffic is striped over all NVSwitch planes, and the output says so", "[cases]") {
