@@ -8,6 +8,7 @@
 #include "sim/cli/arguments.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/inputs.h"
+#include "sim/cli/left_out.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
 #include "sim/collective/algorithm.h"
@@ -24,45 +25,67 @@ namespace {
 /// What `all` leaves out: a table that never comes is of no use to anybody.
 constexpr double most_messages = 2e8;
 
-/// The algorithms to run at each size, and what there is to say about those left out.
-struct AlgorithmChoice {
-    std::vector<std::string> names;
-    std::vector<std::string> notes;
+/// The rows of a table, and what `all` left out of it.
+struct Rows {
+    std::vector<replay::CollectiveRun> rows;
+    LeftOut left_out;
 };
 
-/// Those of `all` that can serve, with a note for each that cannot.
-AlgorithmChoice every_algorithm(const collective::Communicator& communicator, const collective::Request& request) {
-    AlgorithmChoice choice;
+/// Every algorithm that knows the operation, at one size: one that cannot serve is left out, for whatever reason.
+void run_all(Rows& result, const collective::Communicator& communicator, const collective::Request& request,
+             const replay::Settings& settings) {
     for (const collective::Algorithm& algorithm : collective::algorithms()) {
         if (std::ranges::find(algorithm.operations, request.operation) == algorithm.operations.end()) {
             continue;
         }
         if (const auto obstacle = algorithm.obstacle(communicator, request)) {
-            choice.notes.push_back(fmt::format("left out: {}", *obstacle));
-        } else if (const double messages = algorithm.messages(communicator, request); messages > most_messages) {
-            choice.notes.push_back(fmt::format("left out: {} would take {:.1e} messages", algorithm.name, messages));
+            result.left_out.add(algorithm.name, *obstacle, request.bytes);
+        } else if (algorithm.messages(communicator, request) > most_messages) {
+            result.left_out.add(algorithm.name, fmt::format("would take more than {:g} messages", most_messages),
+                                request.bytes);
         } else {
-            choice.names.push_back(algorithm.name);
+            try {
+                result.rows.push_back(replay::run_collective(communicator, request, algorithm.name, settings));
+            } catch (const SimulationError& problem) {  // say, two ranks that no path joins
+                result.left_out.add(algorithm.name, problem.what(), request.bytes);
+            }
         }
     }
-    if (choice.names.empty()) {
-        throw InputError(fmt::format("--algorithm all: none does {} here", collective::name_of(request.operation)));
-    }
-    return choice;
 }
 
-AlgorithmChoice algorithm_choice(const std::string& text, const collective::Communicator& communicator,
-                                 const collective::Request& request) {
-    if (text == "all") {
-        return every_algorithm(communicator, request);
-    }
-    AlgorithmChoice choice{words("--algorithm", text), {}};
-    for (const std::string& name : choice.names) {
+/// The algorithms that a list names. Throws: InputError for an unknown one, before anything is simulated.
+std::vector<std::string> named_algorithms(const std::string& text) {
+    std::vector<std::string> names = words("--algorithm", text);
+    for (const std::string& name : names) {
         if (name != "auto") {
-            collective::algorithm_named(name);  // refuses unknown names before anything is simulated
+            collective::algorithm_named(name);
         }
     }
-    return choice;
+    return names;
+}
+
+/// Runs all sizes. algorithm: `all`, or names with commas between them. Throws: InputError, SimulationError; with `all`
+/// only where not one algorithm can run.
+Rows run_sizes(const std::string& algorithm, const collective::Communicator& communicator,
+               const collective::Request& request, const std::vector<Bytes>& sizes, const replay::Settings& settings) {
+    const bool is_all = algorithm == "all";
+    const std::vector<std::string> names = is_all ? std::vector<std::string>() : named_algorithms(algorithm);
+    Rows result;
+    for (const Bytes bytes : sizes) {
+        const collective::Request sized{request.operation, bytes, request.root};
+        if (is_all) {
+            run_all(result, communicator, sized, settings);
+        }
+        for (const std::string& name : names) {
+            result.rows.push_back(replay::run_collective(communicator, sized, name, settings));
+        }
+    }
+    if (result.rows.empty()) {
+        throw SimulationError(fmt::format("no algorithm can do {} on these {} ranks: {}",
+                                          collective::name_of(request.operation), communicator.size(),
+                                          result.left_out.reasons()));
+    }
+    return result;
 }
 
 /// The results asked for. They refer to `report` and `options`.
@@ -107,36 +130,23 @@ int collective_command(const CollectiveOptions& options) {
     const auto root = id_at<RankId>(whole_number("--root", options.root, 0, placement.size() - 1));
 
     fabric::Router router(fabric, setup.routing, setup.seed);
-    std::vector<replay::CollectiveRun> rows;
-    std::vector<std::string> notes;
     const auto simulate = [&] {
         Progress progress(options.output.quiet ? Verbosity::quiet : Verbosity::normal);
         replay::Settings settings;
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        for (const Bytes bytes : all_sizes) {
-            const collective::Request request{operation, bytes, root};
-            const AlgorithmChoice algorithms = algorithm_choice(options.algorithm, communicator, request);
-            for (const std::string& name : algorithms.names) {
-                rows.push_back(replay::run_collective(communicator, request, name, settings));
-            }
-            for (const std::string& note : algorithms.notes) {
-                if (std::ranges::find(notes, note) == notes.end()) {
-                    notes.push_back(note);
-                }
-            }
-        }
+        return run_sizes(options.algorithm, communicator, {operation, {}, root}, all_sizes, settings);
     };
-    simulate();
+    const Rows result = simulate();
     const report::CollectiveReport report{fabric,
                                           placement,
                                           operation,
                                           root,
                                           options.algorithm,
-                                          rows,
+                                          result.rows,
                                           setup,
-                                          notes,
+                                          result.left_out.notes(all_sizes.size()),
                                           meter.use(options.output.machine_figures)};
     write_outputs(outputs_of(report, options.output));
     return 0;

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shell.h"
@@ -26,6 +29,27 @@ std::vector<std::int64_t> sizes_of(const std::string& flags) {
 }
 
 using Sizes = std::vector<std::int64_t>;
+
+/// Two nodes of four GPUs with two NICs each, which hang on gpu0 and gpu2: no other GPU has a way out of its node, as
+/// GPUs do not relay.
+constexpr std::string_view few_nics = R"(summary: GPUs without a NIC of their own
+node:
+  count: 2
+  gpus: {count: 4, model: H100-SXM}
+  islands:
+    - {kind: switched, switch: NVSwitch3, planes: 2, link: {model: NVLink4, cables: 18}}
+  nics: {count: 2, model: ConnectX-7, on: gpu, link: PCIe5-x16}
+fabric: {kind: single-switch, switch: QM9700, link: NDR}
+)";
+
+/// Two nodes that nothing joins.
+constexpr std::string_view apart = R"(summary: Two islands
+node:
+  count: 2
+  gpus: {count: 2, model: H100-SXM}
+  islands:
+    - {kind: switched, switch: NVSwitch3, link: {model: NVLink4, cables: 18}}
+)";
 
 }  // namespace
 
@@ -86,6 +110,49 @@ TEST_CASE("collective: `all` runs what can run and says what cannot", "[cli]") {
     const auto outcome = shell.run("lockstep collective single-switch --set gpus=6 -b 1M -e 1M --algorithm all");
     CHECK(outcome.exit_code == 0);
     CHECK_THAT(outcome.out, Catch::Contains("ring") && Catch::Contains("left out: "));
+}
+
+TEST_CASE("collective: `all` leaves out what fails while it runs, and names it", "[cli]") {
+    const Shell shell;
+    shell.write("few.yaml", few_nics);
+    const std::string line = "lockstep collective few.yaml -b 1M -e 2M --algorithm ";
+    const auto alone = shell.run(line + "direct");
+    REQUIRE(alone.exit_code == 1);
+    REQUIRE_THAT(alone.err, Catch::Contains("no path"));
+    const auto outcome = shell.run(line + "all --json -");
+    INFO(outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    const Json json = Json::parse(outcome.out);
+    std::set<std::string> names;
+    for (const Json& row : json["rows"]) {
+        names.insert(row["algorithm"].get<std::string>());
+    }
+    CHECK(names.count("direct") == 0);
+    CHECK(names.count("ring") == 1);  // can enter and leave each node by the GPUs with NICs
+    CHECK_THAT(json["notes"].dump(), Catch::Contains("direct") && Catch::Contains("no path"));
+}
+
+TEST_CASE("collective: every note of `all` names the algorithms that it concerns", "[cli]") {
+    const Shell shell;
+    // Eight GPUs in a mesh that do not relay: gpu0 has no link to gpu5, so neither direct nor halving-doubling can run.
+    const auto outcome = shell.run("lockstep collective dgx-1-v100 -b 1M -e 2M --algorithm all --json -");
+    REQUIRE(outcome.exit_code == 0);
+    const Json json = Json::parse(outcome.out);
+    const auto notes = json["notes"].get<std::vector<std::string>>();
+    REQUIRE_FALSE(notes.empty());
+    CHECK_THAT(notes.front(), Catch::StartsWith("left out: direct, halving-doubling: no path leads from "));
+    for (const std::string& note : notes) {
+        CHECK_THAT(note, Catch::Matches("left out: [a-z-]+(, [a-z-]+)*: .+"));
+    }
+}
+
+TEST_CASE("collective: `all` with nothing that can run says of each algorithm why", "[cli][error]") {
+    const Shell shell;
+    shell.write("apart.yaml", apart);
+    const auto outcome = shell.run("lockstep collective apart.yaml -b 1M -e 1M --algorithm all");
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, Catch::Contains("ring") && Catch::Contains("tree") && Catch::Contains("direct"));
 }
 
 TEST_CASE("collective: --csv has a line of names and a row per size", "[cli]") {
