@@ -23,7 +23,7 @@ void add_single_switch(Assembly& assembly, const Endpoints& endpoints, YamlMap& 
     assembly.require_room_for_links(needed, link_value);
     const VertexId centre =
         assembly.add({.name = "switch0", .kind = VertexKind::switch_, .device = model.name, .reduces = model.reduces},
-                     model.latency, switch_value);
+                     sockets_of(model), switch_value);
     for (const VertexId end : endpoints.all) {
         assembly.connect(end, centre, link, link.cables, link_value);
     }

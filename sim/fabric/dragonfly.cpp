@@ -76,7 +76,7 @@ void add_dragonfly(Assembly& assembly, const Endpoints& endpoints, YamlMap& map,
                                              .kind = VertexKind::switch_,
                                              .device = model.name,
                                              .reduces = model.reduces},
-                                            model.latency, switch_value));
+                                            sockets_of(model), switch_value));
         }
     }
     for (std::size_t e = 0; e < endpoints.all.size(); ++e) {

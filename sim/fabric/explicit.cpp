@@ -55,12 +55,12 @@ VertexKind read_kind(const YamlValue& value) {
 
 struct Described {
     Vertex vertex;
-    Seconds crossing;
+    Sockets sockets;
     std::optional<GpuModel> gpu;
 };
 
 Described read_device(VertexKind kind, YamlMap& map, const Catalogue& catalogue) {
-    Described result{.vertex = {.kind = kind}, .crossing = {}, .gpu = {}};
+    Described result{.vertex = {.kind = kind}, .sockets = {}, .gpu = {}};
     switch (kind) {
         case VertexKind::gpu: {
             result.gpu = read_gpu_fields(map, catalogue);
@@ -72,20 +72,20 @@ Described read_device(VertexKind kind, YamlMap& map, const Catalogue& catalogue)
         case VertexKind::nic: {
             const NicModel nic = read_nic_fields(map, catalogue);
             result.vertex.device = nic.name;
-            result.crossing = nic.latency;
+            result.sockets = sockets_of(nic);
             break;
         }
         case VertexKind::switch_: {
             const SwitchModel model = read_switch_fields(map, catalogue);
             result.vertex.device = model.name;
             result.vertex.reduces = model.reduces;
-            result.crossing = model.latency;
+            result.sockets = sockets_of(model);
             break;
         }
         case VertexKind::host: {
             const HostModel host = read_host_fields(map, catalogue);
             result.vertex.device = host.name;
-            result.crossing = host.latency;
+            result.sockets = sockets_of(host);
             break;
         }
     }
@@ -170,7 +170,7 @@ void add_vertices(Assembly& assembly, const YamlValue& value, const Catalogue& c
                 name_value.fail(fmt::format("second vertex called `{}`", vertex.name));
             }
             const std::string called = vertex.name;
-            const VertexId id = assembly.add(std::move(vertex), described.crossing, item);
+            const VertexId id = assembly.add(std::move(vertex), described.sockets, item);
             names.add(called, id);
             if (described.gpu) {
                 assembly.builder().set_gpu_model(id, *described.gpu);
@@ -210,7 +210,10 @@ void add_links(Assembly& assembly, const YamlValue& value, const Catalogue& cata
                                     "one link with `cables`",
                                     name_of_vertex(a), name_of_vertex(b), to_text(items[place->second].position())));
                 }
-                assembly.connect(a, b, link, link.cables, item);
+                const Vertex& one = assembly.builder().vertex(a);
+                const Vertex& other = assembly.builder().vertex(b);
+                const bool inside = one.node && one.node == other.node;
+                assembly.connect(a, b, inside ? placed_inside(link, one.kind, other.kind) : link, link.cables, item);
             }
         }
     }

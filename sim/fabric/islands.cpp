@@ -101,7 +101,7 @@ void add_switched(NodePlan& plan, YamlMap& map, const Catalogue& catalogue) {
                                               .kind = VertexKind::switch_,
                                               .device = model.name,
                                               .reduces = model.reduces},
-                                             model.latency, switch_value);
+                                             sockets_of(model), switch_value);
         for (const std::uint32_t gpu : gpus) {
             plan.connect(gpu, plane, spec, cables[p], link_value);
         }
@@ -162,7 +162,10 @@ void add_listed(NodePlan& plan, const YamlValue& links, const std::optional<Link
         }
         const LinkSpec link = read_link_fields(map, catalogue, base ? base->tier : Tier::scale_up, base);
         map.finish();
-        plan.connect(plan.find(ends[0]), plan.find(ends[1]), plan.add_spec(link), link.cables, item);
+        const std::uint32_t a = plan.find(ends[0]);
+        const std::uint32_t b = plan.find(ends[1]);
+        const LinkSpec placed = placed_inside(link, plan.points[a].vertex.kind, plan.points[b].vertex.kind);
+        plan.connect(a, b, plan.add_spec(placed), link.cables, item);
     }
 }
 
@@ -219,7 +222,7 @@ void add_pcie_tree(NodePlan& plan, YamlMap& map, const Catalogue& catalogue) {
     for (std::uint32_t h = 0; h < host_count; ++h) {
         parents.push_back(
             plan.add({.name = fmt::format("host{}", plan.hosts.size()), .kind = VertexKind::host, .device = host.name},
-                     host.latency, hosts_value));
+                     sockets_of(host), hosts_value));
         plan.hosts.push_back(parents.back());
     }
     if (const auto value = map.find("host_link")) {
@@ -250,7 +253,7 @@ void add_pcie_tree(NodePlan& plan, YamlMap& map, const Catalogue& catalogue) {
             switches.push_back(plan.add({.name = fmt::format("pcie{}", plan.pcie_switches.size()),
                                          .kind = VertexKind::switch_,
                                          .device = model.name},
-                                        model.latency, *switches_value));
+                                        sockets_of(model), *switches_value));
             plan.pcie_switches.push_back(switches.back());
             hang(parents, s, switch_count, switches.back(), uplink, uplink_value);
         }

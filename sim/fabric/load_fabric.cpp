@@ -75,6 +75,7 @@ Fabric load_fabric(const YamlFile& file, const DataFiles& data) {
     if (links) {
         add_links(assembly, *links, catalogue);
     }
+    assembly.require_ports();
     try {
         Fabric built = assembly.builder().build();
         if (built.gpus().empty()) {

@@ -24,7 +24,7 @@ void read_gpus(NodePlan& plan, const YamlValue& value, const Catalogue& catalogu
                                             .kind = VertexKind::gpu,
                                             .device = model.name,
                                             .relays = relays},
-                                           Seconds{}, value);
+                                           Sockets{}, value);
         plan.points[gpu].model = static_cast<std::uint32_t>(plan.models.size() - 1);
         plan.gpus.push_back(gpu);
     }
@@ -53,7 +53,7 @@ void read_nics(NodePlan& plan, const YamlValue& value, const Catalogue& catalogu
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t nic =
             plan.add({.name = fmt::format("nic{}", plan.nics.size()), .kind = VertexKind::nic, .device = model.name},
-                     model.latency, value);
+                     sockets_of(model), value);
         plan.nics.push_back(nic);
         const std::size_t carrier = std::uint64_t{i} * on.size() / count;
         plan.connect(on[carrier], nic, link, plan.specs[link].cables, value);
@@ -74,11 +74,11 @@ void one_or_many(const YamlValue& value, Read read) {
 
 }  // namespace
 
-std::uint32_t NodePlan::add(Vertex vertex, Seconds crossing, const YamlValue& cause) {
+std::uint32_t NodePlan::add(Vertex vertex, const Sockets& sockets, const YamlValue& cause) {
     if ((points.size() + 1) * std::uint64_t{count} > Limits::vertices) {
         cause.fail(fmt::format("more than {} devices in one fabric", Limits::vertices));
     }
-    points.push_back({std::move(vertex), crossing, std::nullopt});
+    points.push_back({std::move(vertex), sockets, std::nullopt});
     return static_cast<std::uint32_t>(points.size() - 1);
 }
 
@@ -93,18 +93,18 @@ void NodePlan::connect(std::uint32_t a, std::uint32_t b, std::uint32_t spec, std
         cause.fail(fmt::format("link from {} to itself", points[a].vertex.name));
     }
     require_room_for(1, cause);
-    if (causes_.empty() || causes_.back().path() != cause.path()) {
-        causes_.push_back(cause);
+    if (causes.empty() || causes.back().path() != cause.path()) {
+        causes.push_back(cause);
     }
     const std::uint64_t key = std::uint64_t{std::min(a, b)} << 32 | std::max(a, b);
-    const auto [place, is_new] = joined_.emplace(key, static_cast<std::uint32_t>(causes_.size() - 1));
+    const auto [place, is_new] = joined_.emplace(key, static_cast<std::uint32_t>(causes.size() - 1));
     if (!is_new) {
         cause.fail(
             fmt::format("second link between {} and {} (the first is at {}); write several cables as one link "
                         "with `cables`",
-                        points[a].vertex.name, points[b].vertex.name, to_text(causes_[place->second].position())));
+                        points[a].vertex.name, points[b].vertex.name, to_text(causes[place->second].position())));
     }
-    wires.push_back({a, b, spec, cables});
+    wires.push_back({a, b, spec, cables, static_cast<std::uint32_t>(causes.size() - 1)});
 }
 
 void NodePlan::require_room_for(std::uint64_t more, const YamlValue& cause) const {
@@ -164,13 +164,13 @@ void stamp(const NodePlan& plan, Assembly& assembly, Endpoints& endpoints, const
             vertex.name =
                 alone ? fmt::format("gpu{}", index(node)) : fmt::format("{}{}.{}", plan.name, index(node), vertex.name);
             vertex.node = node;
-            ids[i] = assembly.add(std::move(vertex), plan.points[i].crossing, cause);
+            ids[i] = assembly.add(std::move(vertex), plan.points[i].sockets, cause);
             if (const auto model = plan.points[i].model) {
                 assembly.builder().set_gpu_model(ids[i], plan.models[*model]);
             }
         }
         for (const NodePlan::Wire& wire : plan.wires) {
-            assembly.connect(ids[wire.a], ids[wire.b], plan.specs[wire.spec], wire.cables, cause);
+            assembly.connect(ids[wire.a], ids[wire.b], plan.specs[wire.spec], wire.cables, plan.causes[wire.cause]);
         }
         for (const std::uint32_t end : ends) {
             endpoints.all.push_back(ids[end]);

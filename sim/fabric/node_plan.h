@@ -20,7 +20,7 @@ class NodePlan {
   public:
     struct Point {
         Vertex vertex;
-        Seconds crossing;                    ///< the time to pass it
+        Sockets sockets;
         std::optional<std::uint32_t> model;  ///< of a GPU: its place in `models`
     };
     struct Wire {
@@ -28,6 +28,7 @@ class NodePlan {
         std::uint32_t b;
         std::uint32_t spec;  ///< its place in `specs`
         std::uint32_t cables;
+        std::uint32_t cause;  ///< its place in `causes`
     };
 
     std::string name = "node";  ///< nodes are called by it and their number
@@ -41,10 +42,11 @@ class NodePlan {
     std::vector<std::uint32_t> nics;
     std::vector<std::uint32_t> hosts;
     std::vector<std::uint32_t> pcie_switches;
+    std::vector<YamlValue> causes;      ///< what asked for wires
     std::uint32_t island_switches = 0;  ///< how many there are, for their names
 
     /// Adds a vertex. Throws: InputError at `cause` if all nodes together have too many.
-    std::uint32_t add(Vertex vertex, Seconds crossing, const YamlValue& cause);
+    std::uint32_t add(Vertex vertex, const Sockets& sockets, const YamlValue& cause);
     std::uint32_t add_spec(const LinkSpec& spec);
     /// Adds cables between two vertices. Throws: InputError at `cause` for a link to itself, a second link between the
     /// same two (several cables are one link with a count), or too many links.
@@ -56,8 +58,7 @@ class NodePlan {
 
   private:
     std::unordered_map<std::uint64_t, std::uint32_t>
-        joined_;  // two vertices to the place in causes_ of what joined them
-    std::vector<YamlValue> causes_;
+        joined_;  // two vertices to the place in `causes` of what joined them
 };
 
 /// Reads one node template (docs/topology-yaml.md, `node`). Throws: InputError.

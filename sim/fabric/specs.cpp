@@ -8,9 +8,6 @@ namespace lockstep::fabric {
 
 namespace {
 
-// A rate worked out from parameters may miss that of the port by the rounding of its parts.
-constexpr double rounding = 1.0 + 1e-9;
-
 Tier read_tier(const YamlValue& value) {
     constexpr std::array tiers{Tier::scale_up, Tier::host, Tier::scale_out};
     std::vector<std::string> words;
@@ -48,6 +45,7 @@ LinkSpec read_link_fields(YamlMap& map, const Catalogue& catalogue, Tier tier, c
     read_fields(map, spec.model);
     if (const auto value = map.find("tier")) {
         spec.tier = read_tier(*value);
+        spec.says_tier = true;
         spec.striped = spec.tier != Tier::scale_out;
     }
     if (const auto value = map.find("cables")) {
@@ -55,6 +53,7 @@ LinkSpec read_link_fields(YamlMap& map, const Catalogue& catalogue, Tier tier, c
     }
     if (const auto value = map.find("striped")) {
         spec.striped = value->flag();
+        spec.says_striped = true;
     }
     for (const auto* const field : {"bandwidth", "latency"}) {
         if (!model && !base && !map.find(field)) {
@@ -102,8 +101,25 @@ SwitchModel read_switch(const YamlValue& value, const Catalogue& catalogue) {
     return model;
 }
 
+LinkSpec placed_inside(LinkSpec link, VertexKind a, VertexKind b) {
+    if (link.says_tier) {
+        return link;
+    }
+    const auto is_any = [&](VertexKind kind) { return a == kind || b == kind; };
+    const LinkKind kind = link.model.kind;
+    const bool no_gpu_link = kind == LinkKind::pcie || kind == LinkKind::infiniband || kind == LinkKind::ethernet ||
+                             kind == LinkKind::slingshot;
+    const bool host =
+        is_any(VertexKind::nic) || is_any(VertexKind::host) || (is_any(VertexKind::switch_) && no_gpu_link);
+    link.tier = host ? Tier::host : Tier::scale_up;
+    link.striped = link.says_striped ? link.striped : true;
+    return link;
+}
+
+bool faster(Bandwidth rate, Bandwidth limit) { return rate.value > limit.value * (1.0 + 1e-9); }
+
 void require_port_rate(const LinkSpec& link, const SwitchModel& model, const YamlValue& at) {
-    if (model.port_rate && link.model.bandwidth.value > model.port_rate->value * rounding) {
+    if (model.port_rate && faster(link.model.bandwidth, *model.port_rate)) {
         at.fail(fmt::format("a cable of {} is faster than a port of {} ({})", to_text(link.model.bandwidth),
                             model.name.empty() ? "the switch" : model.name, to_text(*model.port_rate)));
     }
@@ -111,7 +127,7 @@ void require_port_rate(const LinkSpec& link, const SwitchModel& model, const Yam
 
 void require_nic_rate(const LinkSpec& link, const NicModel& nic, const YamlValue& at) {
     const Bandwidth rate = link.model.bandwidth * link.cables;
-    if (nic.rate && rate.value > nic.rate->value * rounding) {
+    if (nic.rate && faster(rate, *nic.rate)) {
         at.fail(fmt::format("a link of {} is faster than {} ({})", to_text(rate),
                             nic.name.empty() ? "the NIC" : nic.name, to_text(*nic.rate)));
     }

@@ -17,6 +17,8 @@ struct LinkSpec {
     bool striped =
         false;  ///< several cables are one link that every flow fills, not parallel ones that a flow picks from
     Tier tier = Tier::scale_out;
+    bool says_tier = false;     ///< whether the file says it; otherwise it follows from the place
+    bool says_striped = false;  ///< as says_tier
 };
 
 /// Reads a link: the name of a catalogue entry, or a mapping with `model`, the fields of an entry, `cables`, `striped`
@@ -35,6 +37,12 @@ SwitchModel read_switch_fields(YamlMap& map, const Catalogue& catalogue);
 NicModel read_nic_fields(YamlMap& map, const Catalogue& catalogue);
 HostModel read_host_fields(YamlMap& map, const Catalogue& catalogue);
 
+/// The link as it stands between two vertices of one node: where the file leaves its tier open, that is `host` for what
+/// leads to hosts and NICs and for PCIe, `scale_up` for what joins the GPUs.
+LinkSpec placed_inside(LinkSpec link, VertexKind a, VertexKind b);
+
+/// Whether a rate is above another, beyond the rounding of rates that are worked out from parameters.
+bool faster(Bandwidth rate, Bandwidth limit);
 /// Throws: InputError at `at` if a cable of `link` is faster than a port of the switch, or all of them than the NIC.
 void require_port_rate(const LinkSpec& link, const SwitchModel& model, const YamlValue& at);
 void require_nic_rate(const LinkSpec& link, const NicModel& nic, const YamlValue& at);

@@ -158,7 +158,7 @@ std::vector<VertexId> add_switches(Assembly& assembly, const SwitchModel& model,
                                          .kind = VertexKind::switch_,
                                          .device = model.name,
                                          .reduces = model.reduces},
-                                        model.latency, cause));
+                                        sockets_of(model), cause));
     }
     return switches;
 }
