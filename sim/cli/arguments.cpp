@@ -20,6 +20,16 @@ constexpr std::size_t most_sizes = 10'000;
     throw InputError(fmt::format("-b, -e and -i or -f ask for more than {} sizes: take larger steps", most_sizes));
 }
 
+std::vector<std::string> targets_of(const OutputOptions& options) {
+    std::vector<std::string> targets;
+    for (const auto& target : {options.json, options.csv, options.trace}) {
+        if (target) {
+            targets.push_back(*target);
+        }
+    }
+    return targets;
+}
+
 }  // namespace
 
 std::uint64_t whole_number(std::string_view flag, std::string_view text, std::uint64_t least, std::uint64_t most) {
@@ -90,14 +100,10 @@ std::vector<Bytes> sizes(const CollectiveOptions& options) {
     return sizes;
 }
 
-void check_targets(const OutputOptions& options) {
-    std::vector<std::string> targets;
-    for (const auto& target : {options.json, options.csv, options.trace}) {
-        if (target) {
-            targets.push_back(*target);
-        }
-    }
-    check_targets(targets);
+void check_targets(const OutputOptions& options) { check_targets(targets_of(options)); }
+
+void check_targets_against(const std::vector<InputPath>& inputs, const OutputOptions& options) {
+    refuse_inputs_as_targets(targets_of(options), inputs);
 }
 
 bool takes_standard_output(const OutputOptions& options) {

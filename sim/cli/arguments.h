@@ -26,6 +26,8 @@ std::vector<Bytes> sizes(const CollectiveOptions& options);
 
 /// Refuses what is wrong with where results are to go. Throws: as check_targets.
 void check_targets(const OutputOptions& options);
+/// Refuses results that would replace a file that is read. Throws: as refuse_inputs_as_targets.
+void check_targets_against(const std::vector<InputPath>& inputs, const OutputOptions& options);
 
 /// Whether standard output is taken by a machine-readable result, so that there is no room for text.
 bool takes_standard_output(const OutputOptions& options);

@@ -119,6 +119,7 @@ int collective_command(const CollectiveOptions& options) {
     const std::vector<Bytes> all_sizes = sizes(options);
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
+    check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     const std::vector<VertexId> placement = placement_of(fabric, options.input);
     if (options.show_placement) {

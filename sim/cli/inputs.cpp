@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -78,6 +79,16 @@ std::vector<VertexId> placement_from(const fabric::Fabric& fabric, const std::st
     return placement;
 }
 
+/// The file of the network that a workload names, if it names one rightly; what is wrong is for its reader to say.
+std::optional<std::filesystem::path> network_path(const DataFiles& data, const YamlFile& workload) {
+    try {
+        const auto name = workload.root().find("network");
+        return name ? std::optional(data.resolve("models/networks", name->text())) : std::nullopt;
+    } catch (const InputError&) {
+        return std::nullopt;
+    }
+}
+
 Seconds steady_now() {
     return {std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()};
 }
@@ -89,13 +100,24 @@ InputFiles load_files(const DataFiles& data, const InputOptions& options) {
     for (const std::string& text : options.settings) {
         settings.push_back(parse_setting(text));
     }
-    InputFiles files{YamlFile::load(data.resolve("topologies", options.topology)), std::nullopt};
+    const std::filesystem::path topology = data.resolve("topologies", options.topology);
+    InputFiles files{YamlFile::load(topology), std::nullopt, {{"topology", topology}}};
     std::vector<SettingTarget> targets{{"topology", &files.topology.parameters()}};
     if (!options.workload.empty()) {
-        files.workload = YamlFile::load(data.resolve("workloads", options.workload));
+        const std::filesystem::path workload = data.resolve("workloads", options.workload);
+        files.workload = YamlFile::load(workload);
+        files.paths.push_back({"workload", workload});
         targets.push_back({"workload", &files.workload->parameters()});
     }
+    if (options.placement) {
+        files.paths.push_back({"placement", *options.placement});
+    }
     apply_settings(settings, targets);
+    if (files.workload) {
+        if (const auto network = network_path(data, *files.workload)) {
+            files.paths.push_back({"network", *network});
+        }
+    }
     return files;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/base/parameters.h"
 #include "sim/base/yaml.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/output.h"
 #include "sim/engine/engines.h"
 #include "sim/fabric/fabric.h"
 #include "sim/report/setup.h"
@@ -19,6 +20,7 @@ namespace lockstep::cli {
 struct InputFiles {
     YamlFile topology;
     std::optional<YamlFile> workload;
+    std::vector<InputPath> paths;  ///< of these, of the network that the workload names, and of the placement
 };
 
 /// Loads the topology and, where one is named, the workload. Throws: InputError.

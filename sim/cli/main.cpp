@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -250,6 +251,24 @@ std::vector<std::string> flag_names(const CLI::App& app) {
     return names;
 }
 
+/// How to set what somebody took for a flag, where it is like none and may be a parameter of a file.
+std::string setting_hint(const std::string& flag, const CLI::App& command) {
+    const std::vector<std::string> flags = flag_names(command);
+    const bool has_settings = std::ranges::find(flags, "--set") != flags.end();
+    if (!has_settings || !flag.starts_with("--") || flag.size() < 3 || nearest_word(flag, flags)) {
+        return {};
+    }
+    return fmt::format("; a parameter of a file is set with --set {}=VALUE", flag.substr(2));
+}
+
+/// The first argument that a command needs and did not get; null if it got all.
+const CLI::Option* missing_option(const CLI::App& command) {
+    const std::vector<const CLI::Option*> options = command.get_options();
+    const auto missing = std::ranges::find_if(
+        options, [](const CLI::Option* option) { return option->get_required() && option->count() == 0; });
+    return missing == options.end() ? nullptr : *missing;
+}
+
 /// What is wrong with the usage, in our words where CLI11's name no remedy.
 std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
     CLI::App& command = deepest_command(app);
@@ -257,7 +276,8 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
     const std::vector<std::string> commands = command_names(command);
     if (!rest.empty() && rest.front().starts_with("-") && rest.front() != "-") {
         const std::string flag = rest.front().substr(0, rest.front().find('='));
-        return fmt::format("unknown flag {}{}", excerpt(flag), suggestion(flag, flag_names(command)));
+        return fmt::format("unknown flag {}{}{}", excerpt(flag), suggestion(flag, flag_names(command)),
+                           setting_hint(flag, command));
     }
     if (!commands.empty()) {
         return rest.empty()
@@ -266,6 +286,10 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
     }
     if (!rest.empty()) {
         return fmt::format("unexpected argument {}", excerpt(rest.front()));
+    }
+    const CLI::Option* const missing = missing_option(command);
+    if (missing != nullptr && error.get_name() == "RequiredError") {
+        return fmt::format("{} is required: {}", missing->get_name(), missing->get_description());
     }
     return error.what();
 }

@@ -263,6 +263,21 @@ void check_targets(std::span<const std::string> targets) {
     }
 }
 
+void refuse_inputs_as_targets(std::span<const std::string> targets, std::span<const InputPath> inputs) {
+    for (const std::string& target : targets) {
+        if (is_standard_output(target)) {
+            continue;
+        }
+        for (const InputPath& input : inputs) {
+            std::error_code none;  // a file that does not exist is no input
+            if (fs::is_regular_file(target, none) && fs::equivalent(target, input.path, none)) {
+                throw InputError(
+                    fmt::format("cannot write {}: it is the {} that is read", excerpt(target), input.role));
+            }
+        }
+    }
+}
+
 void write_outputs(std::span<const Output> outputs) {
     std::vector<const Output*> files;
     std::vector<const Output*> specials;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <ostream>
 #include <span>
@@ -28,6 +29,16 @@ struct Output {
 /// Throws: InputError for an empty path, a directory, a folder that does not exist, a file or folder that cannot be
 /// written, and two results for one place.
 void check_targets(std::span<const std::string> targets);
+
+/// A file that a command reads.
+struct InputPath {
+    std::string role;  ///< `topology`
+    std::filesystem::path path;
+};
+
+/// Refuses to replace what is read, by whatever name it goes (links included). Pipes and devices may be both.
+/// Throws: InputError naming the target and what it is.
+void refuse_inputs_as_targets(std::span<const std::string> targets, std::span<const InputPath> inputs);
 
 /// Writes all results: files first and together, each whole or not at all (into a temporary beside it, which takes its
 /// name once all are written; the old file stays where that fails), then pipes, devices and standard output. An

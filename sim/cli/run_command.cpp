@@ -57,6 +57,7 @@ int run_command(const RunOptions& options) {
     const EngineChoice choice = engine_choice(options.engine);
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
+    check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     // A placement of the user's own comes first, as GPUs may differ in speed; how many are needed is for the workload
     // to say.

@@ -34,6 +34,7 @@ int topology_show_command(const TopologyOptions& options) {
     const DataFiles data = DataFiles::locate();
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
+    check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     const fabric::Summary summary = fabric::summarize(fabric);
     const std::vector<report::ParameterInForce> parameters = in_force(files.topology.parameters());
@@ -45,6 +46,7 @@ int topology_check_command(const TopologyOptions& options) {
     const DataFiles data = DataFiles::locate();
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
+    check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     const std::vector<fabric::Finding> findings = fabric::check(fabric);
     write_report(report::CheckReport{fabric, findings}, options.output);

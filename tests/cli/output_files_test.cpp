@@ -50,6 +50,47 @@ TEST_CASE("outputs: what cannot be written is refused before anything is simulat
     CHECK(shell.file_count() == 1);
 }
 
+TEST_CASE("outputs: what is read is not replaced, whatever it is called", "[cli][error]") {
+    const Shell shell;
+    shell.write("two.yaml",
+                "summary: Two GPUs\nnode: {count: 1, gpus: {count: 2, model: H100-SXM}, islands: "
+                "[{kind: mesh, link: NVLink4}]}\n");
+    shell.write("job.yaml", "summary: A job\nranks: 2\nbatch: 1\nnetwork: net.yaml\n");
+    shell.write("net.yaml", "not read so far\n");
+    shell.write("order", "node0.gpu1\nnode0.gpu0\n");
+    std::filesystem::create_symlink("two.yaml", shell.folder() / "soft.yaml");
+    std::filesystem::create_hard_link(shell.folder() / "two.yaml", shell.folder() / "hard.yaml");
+    const auto line =
+        GENERATE(std::string("lockstep run two.yaml job.yaml --json two.yaml"),
+                 std::string("lockstep run two.yaml job.yaml --csv job.yaml"),
+                 std::string("lockstep run two.yaml job.yaml --trace ./net.yaml"),
+                 std::string("lockstep run two.yaml job.yaml --placement order --csv order"),
+                 std::string("lockstep run two.yaml job.yaml --json soft.yaml"),
+                 std::string("lockstep run two.yaml job.yaml --json hard.yaml"),
+                 std::string("lockstep run soft.yaml job.yaml --json two.yaml"),
+                 std::string("lockstep collective two.yaml -b 1M -e 1M --csv two.yaml"),
+                 std::string("lockstep collective two.yaml -b 1M -e 1M --placement order --json \"$PWD\"/order"),
+                 std::string("lockstep topology show two.yaml --json two.yaml"),
+                 std::string("lockstep topology check two.yaml --json two.yaml"));
+    CAPTURE(line);
+    const auto contents = [&] {
+        return shell.read("two.yaml") + shell.read("job.yaml") + shell.read("net.yaml") + shell.read("order");
+    };
+    const std::string before = contents();
+    const auto outcome = shell.run(line);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, Catch::Contains("cannot write") && Catch::Contains("that is read"));
+    CHECK(contents() == before);
+    CHECK(shell.file_count() == 6);
+}
+
+TEST_CASE("outputs: an old result beside the files that are read is replaced", "[cli]") {
+    const Shell shell;
+    CHECK(shell.run(quick + "--json r.json && " + quick + "--json r.json").exit_code == 0);
+    CHECK(shell.run("lockstep collective single-switch -b 1K -e 1K --json single-switch").exit_code == 0);
+}
+
 TEST_CASE("outputs: a simulation that fails leaves the old file", "[cli][error]") {
     const Shell shell;
     shell.write("r.json", "old");

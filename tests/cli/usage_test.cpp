@@ -52,6 +52,11 @@ TEST_CASE("lockstep: a command line that means nothing says what would", "[cli][
         Refusal{"lockstep collective dgx-h100 --algorithms=ring", "did you mean `--algorithm`"},
         Refusal{"lockstep collective dgx-h100 --json", "--json"},
         Refusal{"lockstep collective dgx-h100 --trace t.json", "--trace"},
+        Refusal{"lockstep list", "algorithms, topologies, workloads, devices, networks, engines"},
+        Refusal{"lockstep list --json", "--json"}, Refusal{"lockstep topology show", "`lockstep list topologies`"},
+        Refusal{"lockstep run dgx-h100", "`lockstep list workloads`"},
+        Refusal{"lockstep run dgx-h100 toy-ddp --ranks 4", "--set ranks=VALUE"},
+        Refusal{"lockstep collective dgx-h100 --nodes=4", "--set nodes=VALUE"},
         Refusal{"lockstep list engins", "did you mean `engines`"}));
 }
 
