@@ -198,6 +198,54 @@ std::string busiest_link_text(const fabric::Fabric& fabric, const std::optional<
 
 std::string comment(std::string_view text) { return fmt::format("# {}\n", text); }
 
+/// Bus bandwidths of rows that belong together.
+struct Average {
+    std::string_view algorithm;  ///< empty: all rows
+    double sum = 0.0;            ///< GB/s
+    std::size_t count = 0;
+
+    std::string text() const { return fmt::format("{:g}", sum / static_cast<double>(count)); }
+};
+
+/// The averages under the table: one over all rows where each size has one, else one for each algorithm, as a mean
+/// over rivals says nothing. None where `auto` stands among others: its rows cannot be told from theirs.
+std::vector<Average> average_busbw(const CollectiveReport& report) {
+    const bool is_list = report.algorithm.find(',') != std::string::npos;
+    if (is_list && fmt::format(",{},", report.algorithm).find(",auto,") != std::string::npos) {
+        return {};
+    }
+    std::vector<Average> averages;
+    for (const replay::CollectiveRun& row : report.rows) {
+        const auto bus = busbw(report.operation, report.placement.size(), row.bytes, row.time);
+        if (!bus) {
+            continue;
+        }
+        const std::string_view name = is_list || report.algorithm == "all" ? row.algorithm : std::string_view();
+        auto average = std::ranges::find(averages, name, &Average::algorithm);
+        if (average == averages.end()) {
+            average = averages.insert(average, Average{name});
+        }
+        average->sum += bus->value / 1e9;
+        ++average->count;
+    }
+    return averages;
+}
+
+std::string averages(const CollectiveReport& report) {
+    const std::vector<Average> all = average_busbw(report);
+    std::size_t width = 0;
+    for (const Average& average : all) {
+        width = std::max(width, average.text().size());
+    }
+    std::string text = all.empty() ? "" : "#\n";
+    for (const Average& average : all) {
+        text += comment(average.algorithm.empty() ? fmt::format("Avg bus bandwidth    : {}", average.text())
+                                                  : fmt::format("Avg bus bandwidth    : {:<{}}  {}", average.text(),
+                                                                width, average.algorithm));
+    }
+    return text;
+}
+
 }  // namespace
 
 void write_text(std::ostream& out, const StepReport& report) {
@@ -236,15 +284,9 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
                  {"bound", "(us)"},
                  {"bound", "(%)"},
                  {"link", "(%)"},
-                 {"busiest link", "", Align::left, true}});
-    double busbw_sum = 0.0;
-    std::size_t busbw_count = 0;
+                 {"busiest link", "", Align::left}});  // the last: better a wide line than half a name
     for (const replay::CollectiveRun& row : report.rows) {
         const auto bus = busbw(report.operation, ranks, row.bytes, row.time);
-        if (bus) {
-            busbw_sum += bus->value / 1e9;
-            ++busbw_count;
-        }
         const auto part_of_bound = efficiency(row);
         const auto busiest = busiest_link(row.links);
         table.add({fmt::format("{}", row.bytes.value), row.algorithm, fmt::format("{}", row.channels),
@@ -255,10 +297,7 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
                    busiest_link_text(report.fabric, busiest)});
     }
     out << table.text("# ", "  ", page_width);
-    if (busbw_count > 0) {
-        out << "#\n"
-            << comment(fmt::format("Avg bus bandwidth    : {:g}", busbw_sum / static_cast<double>(busbw_count)));
-    }
+    out << averages(report);
 }
 
 void write_placement(std::ostream& out, const fabric::Fabric& fabric, std::span<const VertexId> placement) {

@@ -2,6 +2,7 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "hand_made.h"
 #include <catch2/catch.hpp>
@@ -83,11 +84,11 @@ TEST_CASE("write_text: collectives are laid out as nccl-tests prints them", "[re
   100000000  ring        1  3012.0   33.20   49.80  3000.0   99.6  99.5  gpu0 → switch0
           0  direct      2    0.00       -       -    0.00      -     -  -
 #
-# Avg bus bandwidth    : 49.8008
+# Avg bus bandwidth    : 49.8008  ring
 )");
 }
 
-TEST_CASE("write_text: no line is wider than a page, however long the names", "[report]") {
+TEST_CASE("write_text: no line is wider than a page, however long the names, but for the busiest link", "[report]") {
     fabric::FabricBuilder builder("long");
     const VertexId gpu =
         builder.add({.name = "building-west.row-12.rack-104.node-3301.gpu-7", .node = builder.add_node()});
@@ -109,12 +110,46 @@ TEST_CASE("write_text: no line is wider than a page, however long the names", "[
     const auto setup = hand_made::setup();
     std::ostringstream out;
     write_text(out, StepReport{fabric, graph, fabric.gpus(), step, setup});
-    write_text(out,
-               CollectiveReport{
-                   .fabric = fabric, .placement = fabric.gpus(), .algorithm = "auto", .rows = rows, .setup = setup});
     const std::string widest = widest_line(out.str());
     CAPTURE(widest);
     CHECK(display_width(widest) <= 100);
+    std::ostringstream table;
+    write_text(table,
+               CollectiveReport{
+                   .fabric = fabric, .placement = fabric.gpus(), .algorithm = "auto", .rows = rows, .setup = setup});
+    const std::string row = widest_line(table.str());
+    const std::size_t link = row.find("building-west");
+    CAPTURE(row);
+    REQUIRE(link != std::string::npos);
+    CHECK(link <= 100);
+    CHECK(row.substr(link) == "building-west: row-12.rack-104.node-3301.gpu-7 → row-12.rack-104.network-spine-plane-2");
+}
+
+TEST_CASE("write_text: bus bandwidth is averaged over sizes, never over rival algorithms", "[report]") {
+    // 100 MB over 4 ranks, busbw factor 1.5: 50 GB/s in 3 ms, 25 in 6 ms, 37.5 in 4 ms.
+    const auto fabric = hand_made::star(4);
+    const auto setup = hand_made::setup();
+    std::vector<replay::CollectiveRun> rows(4, hand_made::toy_rows(fabric).front());
+    rows[0].time = 0.003_s;
+    rows[1].time = 0.006_s;
+    rows[2].time = 0.004_s;
+    rows[3].time = 0.006_s;
+    rows[1].algorithm = rows[3].algorithm = "halving-doubling";
+    const auto averages = [&](const std::string& algorithm) {
+        std::ostringstream out;
+        write_text(
+            out,
+            CollectiveReport{
+                .fabric = fabric, .placement = fabric.gpus(), .algorithm = algorithm, .rows = rows, .setup = setup});
+        const std::size_t at = out.str().find("# Avg");
+        return at == std::string::npos ? std::string() : out.str().substr(at);
+    };
+    const std::string each = "# Avg bus bandwidth    : 43.75  ring\n# Avg bus bandwidth    : 25     halving-doubling\n";
+    CHECK(averages("ring,halving-doubling") == each);
+    CHECK(averages("all") == each);
+    CHECK(averages("auto") == "# Avg bus bandwidth    : 34.375\n");
+    CHECK(averages("ring") == "# Avg bus bandwidth    : 34.375\n");
+    CHECK(averages("ring,auto").empty());
 }
 
 TEST_CASE("write_text: a job on one GPU says that there is nothing to communicate", "[report]") {
