@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/fabric/switch_tiers.h"
+#include "sim/fabric/ways_out.h"
 
 namespace lockstep::fabric {
 
@@ -127,8 +128,34 @@ bool find_parts(const Fabric& fabric, std::vector<Finding>& findings) {
     return true;
 }
 
-/// Pairs of GPUs that are joined, but only by way of GPUs that do not relay.
-void find_unreachable(const Fabric& fabric, std::vector<Finding>& findings) {
+/// By VertexId: GPUs of nodes that others leave, but they cannot.
+std::vector<bool> find_stranded(const Fabric& fabric, std::vector<Finding>& findings) {
+    std::vector<bool> is_stranded(fabric.vertex_count(), false);
+    std::vector<VertexId> stranded;
+    const std::vector<WayOut> ways = ways_out(fabric);
+    for (std::size_t g = 0; g < ways.size(); ++g) {
+        const VertexId gpu = fabric.gpus()[g];
+        if (ways[g].node_has_one && !ways[g].exists && !fabric.links_out_of(gpu).empty()) {
+            stranded.push_back(gpu);
+            is_stranded[index(gpu)] = true;
+        }
+    }
+    if (!stranded.empty()) {
+        findings.push_back(
+            {Severity::error, Concern::stranded_gpus,
+             fmt::format(
+                 "{} cannot reach other nodes: {}; the links out of their nodes are behind other GPUs, which do "
+                 "not relay: give every GPU a NIC, hang the NICs `on: pcie-switch` or `on: host`, or say "
+                 "`relay: true`",
+                 plural(stranded.size(), "GPU", "GPUs"), names(fabric, stranded)),
+             stranded});
+    }
+    return is_stranded;
+}
+
+/// Pairs of GPUs that are joined, but only by way of GPUs that do not relay. Leaves out pairs in different nodes of
+/// which one is `stranded`.
+void find_unreachable(const Fabric& fabric, const std::vector<bool>& stranded, std::vector<Finding>& findings) {
     const auto relays = [&](VertexId id) { return fabric.vertex(id).relays; };
     Sets sets = sets_of(fabric, [&](VertexId a, VertexId b) { return relays(a) && relays(b); });
     std::vector<VertexId> gpus;
@@ -183,7 +210,9 @@ void find_unreachable(const Fabric& fabric, std::vector<Finding>& findings) {
             }
         }
         for (std::size_t other = g + 1; other < all; ++other) {
-            if (!reached[other]) {
+            const bool told = (stranded[index(gpus[g])] || stranded[index(gpus[other])]) &&
+                              fabric.vertex(gpus[g]).node != fabric.vertex(gpus[other]).node;
+            if (!reached[other] && !told) {
                 if (first_pair.empty()) {
                     first_pair = {gpus[g], gpus[other]};
                 }
@@ -383,6 +412,8 @@ std::string_view name_of(Concern concern) {
     switch (concern) {
         case Concern::disconnected_gpus:
             return "disconnected-gpus";
+        case Concern::stranded_gpus:
+            return "stranded-gpus";
         case Concern::unreachable_pairs:
             return "unreachable-pairs";
         case Concern::gpu_without_link:
@@ -406,8 +437,9 @@ std::string_view name_of(Concern concern) {
 std::vector<Finding> check(const Fabric& fabric) {
     std::vector<Finding> findings;
     find_unlinked(fabric, findings);
+    const std::vector<bool> stranded = find_stranded(fabric, findings);
     if (!find_parts(fabric, findings)) {
-        find_unreachable(fabric, findings);
+        find_unreachable(fabric, stranded, findings);
     }
     find_nics(fabric, findings);
     find_oversubscription(fabric, findings);

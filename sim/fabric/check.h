@@ -20,6 +20,7 @@ std::string_view name_of(Severity severity);
 /// What kind of thing was found, so that a script need not read the message.
 enum class Concern : std::uint8_t {
     disconnected_gpus,
+    stranded_gpus,
     unreachable_pairs,
     gpu_without_link,
     idle_nic,

@@ -1,7 +1,10 @@
 #include "sim/fabric/summary.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
+
+#include "sim/fabric/ways_out.h"
 
 namespace lockstep::fabric {
 
@@ -73,54 +76,33 @@ Bandwidth sum_of_tier(const Fabric& fabric, VertexId vertex, Tier tier) {
     return sum;
 }
 
-template <class Of>
-BandwidthRange range_over(std::span<const VertexId> gpus, Of bandwidth_of) {
+template <class Item, class Of>
+BandwidthRange range_over(std::span<const Item> items, Of bandwidth_of) {
     BandwidthRange range;
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-        const Bandwidth bandwidth = bandwidth_of(gpus[i]);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const Bandwidth bandwidth = bandwidth_of(items[i]);
         range.least = i == 0 ? bandwidth : std::min(range.least, bandwidth);
         range.most = std::max(range.most, bandwidth);
     }
     return range;
 }
 
-/// By NodeId: the bandwidth of the scale-out links that leave the node.
-std::vector<Bandwidth> out_of_nodes(const Fabric& fabric) {
-    std::vector<Bandwidth> sums(fabric.node_count());
-    for (std::size_t n = 0; n < sums.size(); ++n) {
-        for (const VertexId vertex : fabric.vertices_of(id_at<NodeId>(n))) {
-            for (const LinkId link : fabric.links_out_of(vertex)) {
-                if (fabric.link(link).tier == Tier::scale_out &&
-                    fabric.vertex(fabric.to(link)).node != id_at<NodeId>(n)) {
-                    sums[n] += fabric.link(link).bandwidth;
-                }
-            }
-        }
-    }
-    return sums;
-}
-
 }  // namespace
 
 Summary summarize(const Fabric& fabric) {
-    const std::vector<Bandwidth> out = out_of_nodes(fabric);
-    return {.nodes = fabric.node_count(),
-            .gpus = fabric.gpus().size(),
-            .links = fabric.link_count() / 2,
-            .routing = fabric.routing(),
-            .devices = count_devices(fabric),
-            .link_groups = group_links(fabric),
-            .scale_up_per_gpu =
-                range_over(fabric.gpus(), [&](VertexId gpu) { return sum_of_tier(fabric, gpu, Tier::scale_up); }),
-            .scale_out_per_gpu = range_over(fabric.gpus(),
-                                            [&](VertexId gpu) {
-                                                const auto node = fabric.vertex(gpu).node;
-                                                return node ? out[index(*node)] /
-                                                                  static_cast<double>(fabric.gpus_of(*node).size())
-                                                            : sum_of_tier(fabric, gpu, Tier::scale_out);
-                                            }),
-            .tiers = switch_tiers(fabric),
-            .bisection = bisection(fabric, most_links_of_bisection)};
+    const std::vector<WayOut> ways = ways_out(fabric);
+    return {
+        .nodes = fabric.node_count(),
+        .gpus = fabric.gpus().size(),
+        .links = fabric.link_count() / 2,
+        .routing = fabric.routing(),
+        .devices = count_devices(fabric),
+        .link_groups = group_links(fabric),
+        .scale_up_per_gpu =
+            range_over(fabric.gpus(), [&](VertexId gpu) { return sum_of_tier(fabric, gpu, Tier::scale_up); }),
+        .scale_out_per_gpu = range_over(std::span<const WayOut>(ways), [](const WayOut& way) { return way.scale_out; }),
+        .tiers = switch_tiers(fabric),
+        .bisection = bisection(fabric, most_links_of_bisection)};
 }
 
 }  // namespace lockstep::fabric

@@ -49,7 +49,7 @@ struct Summary {
     std::vector<DeviceCount> devices = {};    ///< by kind, then by first appearance
     std::vector<LinkGroup> link_groups = {};  ///< by tier, then by first appearance
     BandwidthRange scale_up_per_gpu = {};     ///< of a GPU's own scale-up links, one direction
-    BandwidthRange scale_out_per_gpu = {};    ///< of the links that leave its node, divided by the GPUs of the node
+    BandwidthRange scale_out_per_gpu = {};    ///< as WayOut::scale_out; nothing for a GPU without a way out
     std::vector<SwitchTier> tiers = {};
     Bisection bisection = {};
 };

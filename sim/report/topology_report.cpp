@@ -22,8 +22,9 @@ std::string plural(std::size_t count, std::string_view one) {
 std::string rate_text(Bandwidth rate) { return rate.value > 0.0 ? to_text(rate) : "-"; }
 
 std::string range_text(const fabric::BandwidthRange& range) {
-    return range.least == range.most ? rate_text(range.most)
-                                     : fmt::format("{} to {}", rate_text(range.least), rate_text(range.most));
+    return range.least == range.most
+               ? rate_text(range.most)
+               : fmt::format("{} to {}", range.least.value > 0.0 ? to_text(range.least) : "0", to_text(range.most));
 }
 
 std::string devices(const fabric::Summary& summary) {

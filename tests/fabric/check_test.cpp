@@ -59,6 +59,32 @@ TEST_CASE("check: counts pairs that only GPUs without relaying join", "[fabric]"
               "other GPUs, which do not relay; say `relay: true` for them, or add links"});
 }
 
+TEST_CASE("check: GPUs whose node has NICs only behind other GPUs are an error", "[fabric]") {
+    const std::string node = R"(
+node:
+  count: 2
+  gpus: {count: 4, model: H100-SXM}
+  islands: [{kind: switched, switch: NVSwitch3, link: NVLink4}]
+  nics: {count: 2, model: ConnectX-7, on: gpu, link: PCIe5-x16}
+)";
+    CHECK(
+        findings(load_text(node + "fabric: {kind: single-switch, switch: QM9700, link: NDR}\n")) ==
+        Lines{"error stranded-gpus: 4 GPUs cannot reach other nodes: node0.gpu1, node0.gpu3, node1.gpu1, node1.gpu3; "
+              "the links out of their nodes are behind other GPUs, which do not relay: give every GPU a NIC, hang the "
+              "NICs `on: pcie-switch` or `on: host`, or say `relay: true`"});
+    // A rack joins its nodes by scale-up links: nobody is stranded.
+    CHECK(findings(load_text(R"(
+vertices:
+  - {name: a, kind: gpu, count: 2, node: a}
+  - {name: b, kind: gpu, count: 2, node: b}
+  - {name: s, kind: switch, model: NVSwitch4}
+links:
+  - {between: ["a[0-1]", s], model: NVLink5, cables: 2, tier: scale-up}
+  - {between: ["b[0-1]", s], model: NVLink5, cables: 2, tier: scale-up}
+)"))
+              .empty());
+}
+
 TEST_CASE("check: names NICs that lead nowhere and vertices without links", "[fabric]") {
     CHECK(findings(load_text(R"(
 node:

@@ -33,6 +33,40 @@ TEST_CASE("summary: counts devices, links and bandwidths of a DGX pod", "[fabric
     CHECK_FALSE(summary.tiers[1].oversubscription);
 }
 
+TEST_CASE("summary: a GPU without a way out of its node has nothing of the links out of it", "[fabric]") {
+    const auto scale_out = [](const std::string& on, const std::string& relay) {
+        return summarize(load_text("node:\n"
+                                   "  count: 2\n"
+                                   "  gpus: {count: 4, model: H100-SXM, relay: " +
+                                   relay +
+                                   "}\n"
+                                   "  islands:\n"
+                                   "    - {kind: switched, switch: NVSwitch3, link: NVLink4}\n"
+                                   "    - {kind: pcie-tree, hosts: 1, link: PCIe5-x16}\n"
+                                   "  nics: {count: 2, model: ConnectX-7, on: " +
+                                   on +
+                                   ", link: PCIe5-x16}\n"
+                                   "fabric: {kind: single-switch, switch: QM9700, link: NDR}\n"))
+            .scale_out_per_gpu;
+    };
+    // Two NICs of 400 Gb/s x 0.97, behind a host or relaying GPUs for all four.
+    CHECK(scale_out("host", "false").least.value == Approx(24.25e9));
+    CHECK(scale_out("host", "false").most.value == Approx(24.25e9));
+    CHECK(scale_out("gpu", "true").least.value == Approx(24.25e9));
+    // Without the tree only gpu0 and gpu2, which have a NIC each.
+    const BandwidthRange range = summarize(load_text(R"(
+node:
+  count: 2
+  gpus: {count: 4, model: H100-SXM}
+  islands: [{kind: switched, switch: NVSwitch3, link: NVLink4}]
+  nics: {count: 2, model: ConnectX-7, on: gpu, link: PCIe5-x16}
+fabric: {kind: single-switch, switch: QM9700, link: NDR}
+)"))
+                                     .scale_out_per_gpu;
+    CHECK(range.least.value == 0);
+    CHECK(range.most.value == Approx(48.5e9));
+}
+
 TEST_CASE("bisection: half of the GPUs reach the other half at full rate in a fabric without oversubscription",
           "[fabric]") {
     struct Row {

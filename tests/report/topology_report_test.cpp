@@ -55,6 +55,15 @@ Switches of the fabric  switches      down  up  oversubscription
 )");
 }
 
+TEST_CASE("write_text: a bandwidth that some GPUs do not have starts at 0", "[report]") {
+    const auto fabric = hand_made::star(4);
+    auto summary = summary_of(fabric);
+    summary.scale_out_per_gpu = {Bandwidth{}, 50_GBps};
+    std::ostringstream out;
+    write_text(out, TopologyReport{fabric, summary});
+    CHECK_THAT(out.str(), Catch::Contains("  out of its node       0 to 50 GB/s\n"));
+}
+
 TEST_CASE("write_json: a topology carries its summary", "[report]") {
     const auto fabric = hand_made::star(4);
     const auto summary = summary_of(fabric);
