@@ -50,13 +50,140 @@ std::uint64_t largest_chunk(const collective::ChunkIndex& chunk) {
     return chunk.offset + static_cast<std::uint64_t>(chunk.scale) * (chunk.modulus - 1);
 }
 
+/// Whether the instruction takes what arrives in an inbox.
+bool takes(Verb verb) {
+    return verb == Verb::receive || verb == Verb::receive_reduce || verb == Verb::reduce_in_switch ||
+           verb == Verb::receive_multicast;
+}
+
 }  // namespace
 
-struct ConnectionTable {
-    std::unordered_map<ConnectionKey, std::uint32_t, ConnectionKeyHash> known;
-    // The one thread that sends on each connection and the one that takes from each inbox; empty until first mentioned.
-    std::vector<std::optional<std::size_t>> sender;
-    std::vector<std::optional<std::size_t>> taker;
+/// Reads programs, rank by rank, into the flat arrays of a schedule.
+class PreparedSchedule::Reader {
+  public:
+    explicit Reader(PreparedSchedule& schedule) : into_(&schedule) {}
+
+    void read(RankId rank, const collective::RankProgram& program) {
+        rank_ = rank;
+        for (const collective::Thread& thread : program) {
+            const auto first_loop = static_cast<std::uint32_t>(into_->loops_.size());
+            for (const collective::Block& block : thread.blocks) {
+                if (block.iterations == 0 || block.body.empty()) {
+                    continue;
+                }
+                into_->loops_.push_back({block.iterations, static_cast<std::uint32_t>(into_->steps_.size()),
+                                         static_cast<std::uint32_t>(block.body.size())});
+                for (const collective::Instruction& instruction : block.body) {
+                    into_->steps_.push_back(step_for(thread, instruction));
+                }
+            }
+            const std::uint32_t loops = static_cast<std::uint32_t>(into_->loops_.size()) - first_loop;
+            if (loops > 0 && thread.rounds > 0) {
+                into_->threads_.push_back({rank, thread.rounds, thread.round_stride, first_loop, loops});
+            }
+        }
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw SimulationError(fmt::format("schedule of rank {}: {}", index(rank_), what));
+    }
+
+    std::uint32_t place_in_group(RankId member, std::uint32_t group) const {
+        if (group >= into_->groups_.size()) {
+            refuse(fmt::format("group {} does not exist", group));
+        }
+        const auto& members = into_->groups_[group];
+        const auto found = std::find(members.begin(), members.end(), member);
+        if (found == members.end()) {
+            refuse(fmt::format("rank {} is not in group {}", index(member), group));
+        }
+        return static_cast<std::uint32_t>(found - members.begin());
+    }
+
+    void require_chunks(const collective::Thread& thread, const collective::Instruction& instruction) const {
+        const std::uint64_t moved_on =
+            static_cast<std::uint64_t>(thread.round_stride) * (thread.rounds == 0 ? 0 : thread.rounds - 1);
+        if (instruction.chunk.modulus == 0) {
+            refuse("chunks modulo 0");
+        }
+        const std::uint64_t end = largest_chunk(instruction.chunk) + moved_on + instruction.count;
+        if (end > into_->chunks_) {
+            refuse(fmt::format("chunk {} of {}", end - 1, into_->chunks_));
+        }
+    }
+
+    Step step_for(const collective::Thread& thread, const collective::Instruction& instruction) {
+        const Carrier carrier = carrier_of(instruction.verb);
+        if (index(instruction.peer) >= into_->gpus_.size()) {
+            refuse(fmt::format("peer {} does not exist", index(instruction.peer)));
+        }
+        if (carrier == Carrier::message && instruction.peer == rank_) {
+            refuse("sends to or receives from itself");
+        }
+        require_chunks(thread, instruction);
+        Step step{.verb = instruction.verb,
+                  .connection = connection_for(thread.channel, carrier, instruction),
+                  .slot = 0,
+                  .count = instruction.count,
+                  .chunk = instruction.chunk};
+        step.slot = into_->connections_[step.connection].first_inbox;
+        if (instruction.verb == Verb::contribute) {
+            step.slot = place_in_group(rank_, instruction.group);
+        } else if (instruction.verb == Verb::receive_multicast) {
+            step.slot += place_in_group(rank_, instruction.group);
+        }
+        if (instruction.verb != Verb::contribute) {
+            claim(step, thread.channel, instruction.peer);
+        }
+        return step;
+    }
+
+    /// The connection that the instruction uses, made when first mentioned by either side.
+    std::uint32_t connection_for(std::uint32_t channel, Carrier carrier, const collective::Instruction& instruction) {
+        const bool in_switch = carrier != Carrier::message;
+        const bool incoming = instruction.verb == Verb::receive || instruction.verb == Verb::receive_reduce;
+        // In-switch traffic is known by the rank that reads or multicasts, whoever speaks of it.
+        const RankId from = in_switch || incoming ? instruction.peer : rank_;
+        const RankId to = in_switch || !incoming ? instruction.peer : rank_;
+        const ConnectionKey key{static_cast<std::uint64_t>(index(from)) << 32U | index(to),
+                                (static_cast<std::uint64_t>(channel) << 34U) |
+                                    (static_cast<std::uint64_t>(in_switch ? instruction.group : 0) << 2U) |
+                                    static_cast<std::uint64_t>(carrier)};
+        const auto [entry, fresh] = known_.try_emplace(key, static_cast<std::uint32_t>(into_->connections_.size()));
+        if (fresh) {
+            if (in_switch) {
+                place_in_group(instruction.peer, instruction.group);
+            }
+            into_->connections_.push_back({.carrier = carrier,
+                                           .from = from,
+                                           .to = to,
+                                           .channel = channel,
+                                           .group = instruction.group,
+                                           .first_inbox = static_cast<std::uint32_t>(into_->inbox_count_)});
+            into_->inbox_count_ += carrier == Carrier::multicast ? into_->groups_[instruction.group].size() : 1;
+        }
+        return entry->second;
+    }
+
+    /// Each end of a connection belongs to one thread: two would take turns by chance.
+    void claim(const Step& step, std::uint32_t channel, RankId peer) {
+        sender_.resize(into_->connections_.size());
+        taker_.resize(into_->inbox_count_);
+        const std::size_t thread = into_->threads_.size();
+        auto& owner = takes(step.verb) ? taker_[step.slot] : sender_[step.connection];
+        if (owner.value_or(thread) != thread) {
+            refuse(fmt::format("two threads of channel {} {} rank {}", channel,
+                               takes(step.verb) ? "receive from" : "send to", index(peer)));
+        }
+        owner = thread;
+    }
+
+    PreparedSchedule* into_;
+    RankId rank_{};
+    std::unordered_map<ConnectionKey, std::uint32_t, ConnectionKeyHash> known_;
+    std::vector<std::optional<std::size_t>> sender_;  ///< by connection: the thread that sends on it
+    std::vector<std::optional<std::size_t>> taker_;   ///< by inbox: the thread that takes from it
 };
 
 PreparedSchedule::PreparedSchedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
@@ -69,107 +196,11 @@ PreparedSchedule::PreparedSchedule(const collective::Communicator& communicator,
         throw SimulationError(fmt::format("schedule `{}` is for {} ranks, not {}", schedule.algorithm, schedule.ranks,
                                           communicator.size()));
     }
-    ConnectionTable table;
+    Reader reader(*this);
     thread_begin_.push_back(0);
     for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
-        add_program(id_at<RankId>(rank), schedule.program(id_at<RankId>(rank)), table);
+        reader.read(id_at<RankId>(rank), schedule.program(id_at<RankId>(rank)));
         thread_begin_.push_back(static_cast<std::uint32_t>(threads_.size()));
-    }
-}
-
-void PreparedSchedule::add_program(RankId rank, const collective::RankProgram& program, ConnectionTable& table) {
-    const auto refuse = [&](const std::string& what) {
-        throw SimulationError(fmt::format("schedule of rank {}: {}", index(rank), what));
-    };
-    const auto place_in_group = [&](RankId member, std::uint32_t group) {
-        if (group >= groups_.size()) {
-            refuse(fmt::format("group {} does not exist", group));
-        }
-        const auto& members = groups_[group];
-        const auto found = std::find(members.begin(), members.end(), member);
-        if (found == members.end()) {
-            refuse(fmt::format("rank {} is not in group {}", index(member), group));
-        }
-        return static_cast<std::uint32_t>(found - members.begin());
-    };
-    for (const collective::Thread& thread : program) {
-        StepThread flat{.rank = rank,
-                        .rounds = thread.rounds,
-                        .round_stride = thread.round_stride,
-                        .first_loop = static_cast<std::uint32_t>(loops_.size())};
-        for (const collective::Block& block : thread.blocks) {
-            if (block.iterations == 0 || block.body.empty()) {
-                continue;
-            }
-            loops_.push_back({block.iterations, static_cast<std::uint32_t>(steps_.size()),
-                              static_cast<std::uint32_t>(block.body.size())});
-            for (const collective::Instruction& instruction : block.body) {
-                const Carrier carrier = carrier_of(instruction.verb);
-                const bool receives = instruction.verb == Verb::receive || instruction.verb == Verb::receive_reduce;
-                if (index(instruction.peer) >= gpus_.size()) {
-                    refuse(fmt::format("peer {} does not exist", index(instruction.peer)));
-                }
-                if (carrier == Carrier::message && instruction.peer == rank) {
-                    refuse("sends to or receives from itself");
-                }
-                const std::uint64_t rounds_end =
-                    static_cast<std::uint64_t>(thread.round_stride) * (thread.rounds == 0 ? 0 : thread.rounds - 1);
-                if (instruction.chunk.modulus == 0 ||
-                    largest_chunk(instruction.chunk) + rounds_end + instruction.count > chunks_) {
-                    refuse(fmt::format("chunk {} of {}",
-                                       largest_chunk(instruction.chunk) + rounds_end + instruction.count - 1, chunks_));
-                }
-                const RankId from = receives ? instruction.peer : rank;
-                const RankId to = receives ? rank : instruction.peer;
-                // In-switch traffic is known by the rank that reads or multicasts.
-                const bool in_switch = carrier != Carrier::message;
-                const ConnectionKey key{in_switch ? index(instruction.peer) : (index(from) << 32U | index(to)),
-                                        (static_cast<std::uint64_t>(thread.channel) << 34U) |
-                                            (static_cast<std::uint64_t>(in_switch ? instruction.group : 0) << 2U) |
-                                            static_cast<std::uint64_t>(carrier)};
-                const auto [entry, fresh] =
-                    table.known.try_emplace(key, static_cast<std::uint32_t>(connections_.size()));
-                if (fresh) {
-                    connections_.push_back({.carrier = carrier,
-                                            .from = in_switch ? instruction.peer : from,
-                                            .to = in_switch ? instruction.peer : to,
-                                            .channel = thread.channel,
-                                            .group = instruction.group,
-                                            .first_inbox = static_cast<std::uint32_t>(inbox_count_)});
-                    if (in_switch) {
-                        place_in_group(instruction.peer, instruction.group);
-                    }
-                    inbox_count_ += carrier == Carrier::multicast ? groups_[instruction.group].size() : 1;
-                }
-                Step step{.verb = instruction.verb,
-                          .connection = entry->second,
-                          .slot = connections_[entry->second].first_inbox,
-                          .count = instruction.count,
-                          .chunk = instruction.chunk};
-                if (instruction.verb == Verb::contribute) {
-                    step.slot = place_in_group(rank, instruction.group);
-                } else if (instruction.verb == Verb::receive_multicast) {
-                    step.slot += place_in_group(rank, instruction.group);
-                }
-                const bool takes = receives || instruction.verb == Verb::reduce_in_switch ||
-                                   instruction.verb == Verb::receive_multicast;
-                if (instruction.verb != Verb::contribute) {
-                    table.sender.resize(connections_.size());
-                    table.taker.resize(inbox_count_);
-                    auto& thread_there = takes ? table.taker[step.slot] : table.sender[step.connection];
-                    if (thread_there.value_or(threads_.size()) != threads_.size()) {
-                        refuse(fmt::format("two threads of channel {} {} rank {}", thread.channel,
-                                           takes ? "receive from" : "send to", index(instruction.peer)));
-                    }
-                    thread_there = threads_.size();
-                }
-                steps_.push_back(step);
-            }
-        }
-        flat.loop_count = static_cast<std::uint32_t>(loops_.size()) - flat.first_loop;
-        if (flat.loop_count > 0 && flat.rounds > 0) {
-            threads_.push_back(flat);
-        }
     }
 }
 

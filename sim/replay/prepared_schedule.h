@@ -26,8 +26,6 @@ struct Connection {
     const fabric::Route* route = nullptr;  ///< found when first used, unless routing is adaptive
 };
 
-struct ConnectionTable;  // who meets where, while programs are read: private to prepared_schedule.cpp
-
 /// An instruction with its connection looked up.
 struct Step {
     collective::Verb verb = collective::Verb::send;
@@ -78,7 +76,7 @@ class PreparedSchedule {
     }
 
   private:
-    void add_program(RankId rank, const collective::RankProgram& program, ConnectionTable& table);
+    class Reader;
 
     Bytes bytes_{};
     std::uint32_t chunks_ = 1;
