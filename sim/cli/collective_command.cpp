@@ -77,7 +77,11 @@ Rows run_sizes(const std::string& algorithm, const collective::Communicator& com
             run_all(result, communicator, sized, settings);
         }
         for (const std::string& name : names) {
-            result.rows.push_back(replay::run_collective(communicator, sized, name, settings));
+            try {
+                result.rows.push_back(replay::run_collective(communicator, sized, name, settings));
+            } catch (const SimulationError& problem) {
+                throw SimulationError(fmt::format("--algorithm {}: {}", name, problem.what()));
+            }
         }
     }
     if (result.rows.empty()) {

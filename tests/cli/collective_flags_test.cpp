@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -132,6 +135,25 @@ TEST_CASE("collective: `all` leaves out what fails while it runs, and names it",
     CHECK_THAT(json["notes"].dump(), Catch::Contains("direct") && Catch::Contains("no path"));
 }
 
+TEST_CASE("collective: a note that does not hold at all sizes says at which", "[cli]") {
+    const Shell shell;
+    shell.write("few.yaml", few_nics);
+    // Nothing is sent at size 0, so nothing fails.
+    const auto outcome = shell.run("lockstep collective few.yaml -b 0 -e 16 -i 8 --algorithm all");
+    CHECK(outcome.exit_code == 0);
+    CHECK_THAT(outcome.out,
+               Catch::Contains("# left out at 8 B to 16 B: direct: no path") && Catch::Contains("# left out: nvls: "));
+}
+
+TEST_CASE("collective: an algorithm of several that fails is named", "[cli][error]") {
+    const Shell shell;
+    shell.write("few.yaml", few_nics);
+    const auto outcome = shell.run("lockstep collective few.yaml -b 1M -e 1M --algorithm ring,direct");
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, Catch::StartsWith("lockstep: error: --algorithm direct: no path"));
+}
+
 TEST_CASE("collective: every note of `all` names the algorithms that it concerns", "[cli]") {
     const Shell shell;
     // Eight GPUs in a mesh that do not relay: gpu0 has no link to gpu5, so neither direct nor halving-doubling can run.
@@ -153,6 +175,28 @@ TEST_CASE("collective: `all` with nothing that can run says of each algorithm wh
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.out.empty());
     CHECK_THAT(outcome.err, Catch::Contains("ring") && Catch::Contains("tree") && Catch::Contains("direct"));
+}
+
+TEST_CASE("csv: every column is documented, and tells runs apart that were made otherwise", "[cli][docs]") {
+    const Shell shell;
+    const std::string line = GENERATE(std::string("lockstep run single-switch toy-ddp --set gpus=2 "),
+                                      collective + "-b 1M -e 1M --algorithm ring ");
+    CAPTURE(line);
+    const std::string csv = shell.run(line + "--csv -").out;
+    std::ifstream page(LOCKSTEP_JSON_PAGE);
+    const std::string text{std::istreambuf_iterator<char>(page), {}};
+    const std::string documented = text.substr(text.find("\n## CSV"));
+    std::istringstream names(csv.substr(0, csv.find('\n')));
+    for (std::string name; std::getline(names, name, ',');) {
+        CAPTURE(name);
+        CHECK_THAT(documented, Catch::Contains("`" + name + "`"));
+    }
+    for (const std::string flags : {"--seed 2", "--routing ecmp", "--set bandwidth=50000MB/s"}) {
+        CAPTURE(flags);
+        const auto other = shell.run(line + flags + " --csv -");
+        CHECK(other.exit_code == 0);
+        CHECK(other.out != csv);
+    }
 }
 
 TEST_CASE("collective: --csv has a line of names and a row per size", "[cli]") {
