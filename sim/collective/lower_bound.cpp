@@ -18,52 +18,56 @@ namespace {
 
 /// Ranks that share a way out: one GPU, or the GPUs of a node. Traffic inside a party is free.
 struct Party {
-    std::size_t ranks = 1;
+    double ranks = 1;
+    double blocks = 0;    ///< bytes of the vector that belong to its ranks, rounded as schedules round them
     Bandwidth rate = {};  ///< of what leads out of it, one direction
     bool has_root = false;
 };
 
-/// How much a party must send and receive at least, in units of the vector.
+/// Bytes of the blocks of all parties, the whole vector, and how many ranks share it.
+struct Vector {
+    double bytes;
+    double ranks;
+};
+
+/// How many bytes a party must send and receive at least.
 struct Share {
     double out;
     double in;
 };
 
-Share least_share(Operation operation, const Party& party, std::size_t ranks) {
-    const double inside = static_cast<double>(party.ranks) / static_cast<double>(ranks);
-    const double outside = 1 - inside;
+Share least_share(Operation operation, const Party& party, const Vector& vector) {
+    const double elsewhere = vector.bytes - party.blocks;
     switch (operation) {
         case Operation::all_reduce:  // its sum must leave, the total must arrive
-            return {1, 1};
+            return {vector.bytes, vector.bytes};
         case Operation::reduce_scatter:  // its sum of the others' blocks leaves, the rest of its own blocks' sums
                                          // arrives
-            return {outside, inside};
+            return {elsewhere, party.blocks};
         case Operation::all_gather:
-            return {inside, outside};
+            return {party.blocks, elsewhere};
         case Operation::broadcast:
-            return party.has_root ? Share{1, 0} : Share{0, 1};
-        case Operation::all_to_all: {
-            const double crossing = static_cast<double>(party.ranks) * outside;
-            return {crossing, crossing};
-        }
+            return party.has_root ? Share{vector.bytes, 0} : Share{0, vector.bytes};
+        case Operation::all_to_all:  // a block of each of its ranks for every other one, and the reverse
+            return {party.ranks * elsewhere, (vector.ranks - party.ranks) * party.blocks};
     }
     return {0, 0};
 }
 
-/// What all parties together must send at least when no switch adds up or copies, in units of the vector.
-double least_total(Operation operation, std::span<const Party> parties, std::size_t ranks) {
+/// How many bytes all parties together must send at least when no switch adds up or copies.
+double least_total(Operation operation, std::span<const Party> parties, const Vector& vector) {
     const auto others = static_cast<double>(parties.size() - 1);
     switch (operation) {
         case Operation::all_reduce:
-            return 2 * others;
+            return 2 * others * vector.bytes;
         case Operation::reduce_scatter:
         case Operation::all_gather:
         case Operation::broadcast:
-            return others;
+            return others * vector.bytes;
         case Operation::all_to_all: {
             double total = 0;
             for (const Party& party : parties) {
-                total += least_share(operation, party, ranks).out;
+                total += least_share(operation, party, vector).out;
             }
             return total;
         }
@@ -74,20 +78,22 @@ double least_total(Operation operation, std::span<const Party> parties, std::siz
 enum class InSwitch : std::uint8_t { none, possible };
 
 /// The time that the ways out of the parties need.
-Seconds crossing_time(const Request& request, std::span<const Party> parties, std::size_t ranks, InSwitch in_switch) {
+Seconds crossing_time(Operation operation, std::span<const Party> parties, const Vector& vector, InSwitch in_switch) {
     if (parties.size() < 2) {
         return {};
     }
-    const auto vector_time = [&](Bandwidth rate) { return rate > Bandwidth{0} ? request.bytes / rate : Seconds{0}; };
+    const auto time = [](double bytes, Bandwidth rate) {
+        return rate > Bandwidth{0} ? Seconds{bytes / rate.value} : Seconds{0};
+    };
     Seconds least;
     Bandwidth total;
     for (const Party& party : parties) {
-        const Share share = least_share(request.operation, party, ranks);
-        least = std::max(least, vector_time(party.rate) * std::max(share.out, share.in));
+        const Share share = least_share(operation, party, vector);
+        least = std::max(least, time(std::max(share.out, share.in), party.rate));
         total += party.rate;
     }
     if (in_switch == InSwitch::none) {
-        least = std::max(least, vector_time(total) * least_total(request.operation, parties, ranks));
+        least = std::max(least, time(least_total(operation, parties, vector), total));
     }
     return least;
 }
@@ -136,7 +142,7 @@ class NodeParties {
     }
 
     Party node() const {
-        Party party{.ranks = ranks_.size(), .has_root = has_root_};
+        Party party{.ranks = static_cast<double>(ranks_.size()), .has_root = has_root_};
         const auto& id = fabric_.vertex(gpus_.front()).node;
         const bool all_have_ways =
             std::none_of(ways_out_.begin(), ways_out_.end(), [](Bandwidth way) { return way.value == 0; });
@@ -272,6 +278,12 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
     if (ranks == 1 || request.bytes.value == 0) {
         return {};
     }
+    // Blocks of whole bytes differ in size: a GPU with the smaller ones may be the slow one.
+    const auto block = [&](RankId rank) {
+        const Bytes bytes =
+            chunk_bytes(request.bytes, static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(index(rank)), 1);
+        return static_cast<double>(bytes.value);
+    };
     std::vector<Party> gpus;
     std::vector<Party> nodes;
     for (std::size_t j = 0; j < communicator.nodes().size(); ++j) {
@@ -279,11 +291,15 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
         nodes.push_back(parties.node());
         for (std::size_t place = 0; place < communicator.nodes()[j].size(); ++place) {
             gpus.push_back(parties.gpu(place, request.root));
+            gpus.back().blocks = block(communicator.nodes()[j][place]);
+            nodes.back().blocks += gpus.back().blocks;
         }
     }
+    const Vector vector{static_cast<double>(request.bytes.value), static_cast<double>(ranks)};
     const Reducers reducers = reducers_of(communicator);
-    return least_latency(communicator) + std::max(crossing_time(request, gpus, ranks, reducers.among_gpus),
-                                                  crossing_time(request, nodes, ranks, reducers.among_nodes));
+    return least_latency(communicator) +
+           std::max(crossing_time(request.operation, gpus, vector, reducers.among_gpus),
+                    crossing_time(request.operation, nodes, vector, reducers.among_nodes));
 }
 
 }  // namespace lockstep::collective

@@ -88,7 +88,9 @@ std::uint32_t FabricSearch::attachment_of(std::vector<std::uint32_t> slots) {
     std::sort(slots.begin(), slots.end());
     slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
     std::string bytes(slots.size() * sizeof(std::uint32_t), '\0');
-    std::memcpy(bytes.data(), slots.data(), bytes.size());
+    if (!slots.empty()) {  // the data of an empty vector may be null, which memcpy does not take
+        std::memcpy(bytes.data(), slots.data(), bytes.size());
+    }
     const auto [place, added] =
         attachment_number_.try_emplace(std::move(bytes), static_cast<std::uint32_t>(attachments_.size()));
     if (added) {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/collective/algorithm.h"
+#include "sim/fabric/route.h"
 
 using namespace lockstep;
 using namespace lockstep::collective;
@@ -82,4 +83,44 @@ TEST_CASE("lower_bound: GPUs that do not forward are no way between others", "[c
     const auto row = grid({3}, Wrap::none);
     const auto ends = row.gpus();
     CHECK(bound({row, {ends[0], ends[2]}}, Operation::broadcast, 1) == Approx(2e-6 + 1.0 / 50e9).epsilon(1e-12));
+}
+
+TEST_CASE("lower_bound: blocks are whole bytes, not fractions", "[collective]") {
+    // Three fast GPUs and one at 1 B/s. Of 3 bytes the blocks are 0, 1, 1 and 1.
+    fabric::FabricBuilder builder("slow-last");
+    const auto hub = builder.add({.name = "switch", .kind = fabric::VertexKind::switch_});
+    for (const double rate : {1e15, 1e15, 1e15, 1.0}) {
+        const auto gpu = builder.add({.name = "gpu" + std::to_string(builder.vertex_count() - 1), .relays = false});
+        builder.connect(gpu, hub, {.bandwidth = {rate}, .line_rate = {rate}, .tier = fabric::Tier::scale_out});
+    }
+    const auto fabric = builder.build();
+    const Communicator communicator = everybody(fabric);
+    // The slow one sends the sums of the others' two bytes; or receives them.
+    CHECK(bound(communicator, Operation::reduce_scatter, 3) == Approx(2).epsilon(1e-12));
+    CHECK(bound(communicator, Operation::all_gather, 3) == Approx(2).epsilon(1e-12));
+    // Out: two bytes; in: one block of a byte from each of three.
+    CHECK(bound(communicator, Operation::all_to_all, 3) == Approx(3).epsilon(1e-12));
+    // A single byte is the last one's block: it sends nothing, and gets its sum.
+    CHECK(bound(communicator, Operation::reduce_scatter, 1) == Approx(1).epsilon(1e-12));
+    CHECK(bound(communicator, Operation::all_reduce, 3) == Approx(3).epsilon(1e-12));
+}
+
+TEST_CASE("lower_bound: two linked GPUs without a switch reach it by the router's path", "[collective]") {
+    fabric::FabricBuilder builder("row");
+    std::vector<VertexId> gpus;
+    for (const char* const name : {"gpu0", "gpu1", "gpu2"}) {
+        gpus.push_back(builder.add({.name = name, .relays = false}));
+    }
+    for (std::size_t i = 0; i + 1 < gpus.size(); ++i) {
+        builder.connect(gpus[i], gpus[i + 1],
+                        {.bandwidth = {1e9}, .line_rate = {1e9}, .latency = {1e-6}, .tier = fabric::Tier::scale_out});
+    }
+    const auto fabric = builder.build();
+    // No vertex forwards, so no end is attached to anything: the search must do with an empty list of attachments.
+    fabric::Router router(fabric, fabric::RoutingPolicy::ecmp, 1);
+    const auto path = router.route(gpus[0], gpus[1], 0, {}).links;
+    REQUIRE(path.size() == 1);
+    // 8 bytes at 1 GB/s and one link.
+    CHECK(bound({fabric, {gpus[0], gpus[1]}}, Operation::broadcast, 8) ==
+          Approx(fabric.link(path[0].link).latency.value + 8e-9).epsilon(1e-12));
 }
