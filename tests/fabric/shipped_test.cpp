@@ -168,3 +168,13 @@ TEST_CASE("shipped topologies: NVLink and NIC rates are those of the datasheets"
         }
     }
 }
+
+TEST_CASE("shipped topologies: what a GPU of a made-up fabric can do is a parameter", "[fabric]") {
+    const auto* const name = GENERATE("single-switch", "fat-tree", "dragonfly", "torus-3d");
+    CAPTURE(name);
+    const Fabric usual = load_shipped(name);
+    CHECK(usual.gpu_model(usual.gpus().front()).memory_bandwidth.has_value());
+    const Fabric fabric = load_shipped(name, {{"fp16_peak", "100 TFLOP/s"}, {"memory_bandwidth", "1 TB/s"}});
+    CHECK(fabric.gpu_model(fabric.gpus().front()).fp16_peak->value == 100e12);
+    CHECK(fabric.gpu_model(fabric.gpus().front()).memory_bandwidth->value == 1e12);
+}
