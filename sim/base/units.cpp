@@ -28,7 +28,7 @@ struct Prefix {
 constexpr std::array size_prefixes{
     Prefix{"", 0, 0},    Prefix{"k", 3, 0},   Prefix{"K", 3, 0},   Prefix{"M", 6, 0},   Prefix{"G", 9, 0},
     Prefix{"T", 12, 0},  Prefix{"P", 15, 0},  Prefix{"E", 18, 0},  Prefix{"Ki", 0, 10}, Prefix{"Mi", 0, 20},
-    Prefix{"Gi", 0, 30}, Prefix{"Ti", 0, 40}, Prefix{"Pi", 0, 50},
+    Prefix{"Gi", 0, 30}, Prefix{"Ti", 0, 40}, Prefix{"Pi", 0, 50}, Prefix{"Ei", 0, 60},
 };
 constexpr std::array work_prefixes{
     Prefix{"", 0, 0},   Prefix{"k", 3, 0},  Prefix{"K", 3, 0},  Prefix{"M", 6, 0},  Prefix{"G", 9, 0},
@@ -263,7 +263,8 @@ FlopRate parse_flop_rate(std::string_view text) { return {measure(work_rate_dime
 Bytes parse_nccl_size(std::string_view text) {
     constexpr std::array bare{
         Prefix{"", 0, 0},   Prefix{"K", 0, 10}, Prefix{"k", 0, 10}, Prefix{"M", 0, 20}, Prefix{"m", 0, 20},
-        Prefix{"G", 0, 30}, Prefix{"g", 0, 30}, Prefix{"T", 0, 40}, Prefix{"t", 0, 40},
+        Prefix{"G", 0, 30}, Prefix{"g", 0, 30}, Prefix{"T", 0, 40}, Prefix{"t", 0, 40}, Prefix{"P", 0, 50},
+        Prefix{"p", 0, 50}, Prefix{"E", 0, 60}, Prefix{"e", 0, 60},
     };
     const auto number = split_number(text);
     if (number && number->finite && !number->negative) {

@@ -65,7 +65,7 @@ Bandwidth parse_bandwidth(std::string_view text);
 Flops parse_flops(std::string_view text);
 FlopRate parse_flop_rate(std::string_view text);
 
-/// A size as nccl-tests' -b and -e take it: bare numbers are bytes, bare K, M, G, T are binary (8G = 8 GiB), and every
+/// A size as nccl-tests' -b and -e take it: bare numbers are bytes, bare K, M, G, T, P, E are binary (8G = 8 GiB), and every
 /// spelling of parse_bytes. Throws: std::invalid_argument.
 Bytes parse_nccl_size(std::string_view text);
 

@@ -243,13 +243,13 @@ Seconds YamlValue::seconds() const {
     return quantity<Seconds>(parse_seconds, "a time from 0 s to 1e9 s", Seconds{0}, Seconds{1e9});
 }
 
-Bytes YamlValue::bytes() const {
-    return quantity<Bytes>(parse_bytes, "a size from 0 B to 1 EiB", Bytes{0}, Bytes{std::int64_t{1} << 60});
+Bytes YamlValue::bytes(Bytes least) const {
+    return quantity<Bytes>(parse_bytes, fmt::format("a size from {} to 1 EiB", to_text(least)), least,
+                           Bytes{std::int64_t{1} << 60});
 }
 
 Bandwidth YamlValue::bandwidth() const {
-    return quantity<Bandwidth>(parse_bandwidth, "a rate above 0 B/s and at most 1e18 B/s",
-                               Bandwidth{std::numeric_limits<double>::min()}, Bandwidth{1e18});
+    return quantity<Bandwidth>(parse_bandwidth, "a rate from 1 B/s to 1e18 B/s", Bandwidth{1}, Bandwidth{1e18});
 }
 
 Flops YamlValue::flops() const {
@@ -257,8 +257,8 @@ Flops YamlValue::flops() const {
 }
 
 FlopRate YamlValue::flop_rate() const {
-    return quantity<FlopRate>(parse_flop_rate, "a compute rate above 0 FLOP/s and at most 1e24 FLOP/s",
-                              FlopRate{std::numeric_limits<double>::min()}, FlopRate{1e24});
+    return quantity<FlopRate>(parse_flop_rate, "a compute rate from 1 FLOP/s to 1e24 FLOP/s", FlopRate{1},
+                              FlopRate{1e24});
 }
 
 YamlMap::YamlMap(YamlValue self, std::shared_ptr<const YamlNode> node, std::shared_ptr<const Parameters> parameters)

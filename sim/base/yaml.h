@@ -52,10 +52,11 @@ class YamlValue {
     std::int64_t count(std::int64_t least, std::int64_t most) const;
     double number(double least, double most) const;  ///< a plain number in [least, most]
     Seconds seconds() const;                         ///< at least 0, at most 1e9 s
-    Bytes bytes() const;                             ///< at least 0, at most 2^60
-    Bandwidth bandwidth() const;                     ///< above 0, at most 1e18 B/s
-    Flops flops() const;                             ///< at least 0, at most 1e30
-    FlopRate flop_rate() const;                      ///< above 0, at most 1e24 FLOP/s
+    Bytes bytes(Bytes least = {}) const;             ///< at least `least`, at most 2^60
+    /// 1 to 1e18 B/s: no size divided by it is past the range of a double.
+    Bandwidth bandwidth() const;
+    Flops flops() const;         ///< at least 0, at most 1e30
+    FlopRate flop_rate() const;  ///< 1 to 1e24 FLOP/s
 
     /// An error at this value: "`path`: message". For facts that only the reader of the file can check.
     [[noreturn]] void fail(std::string_view message) const;

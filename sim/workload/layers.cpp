@@ -153,13 +153,8 @@ class LayerReader {
             map.self().fail("missing key `gradient` (bytes) or `parameters` (a count; 0 for a layer without)");
         }
         if (gradient) {
-            for_each_tensor(*gradient, [&](const YamlValue& value, bool alone) {
-                const Bytes bytes = value.bytes();
-                if (bytes.value == 0 && !alone) {
-                    value.fail("expected at least 1 byte for a tensor, got 0 B");
-                }
-                add(layer, bytes);
-            });
+            for_each_tensor(*gradient,
+                            [&](const YamlValue& value, bool alone) { add(layer, value.bytes({alone ? 0 : 1})); });
             return;
         }
         layer.parameters = 0;

@@ -52,14 +52,6 @@ std::size_t read_ranks(YamlMap& root, const Places& places) {
     return wanted;
 }
 
-Bytes bucket_size(const YamlValue& value) {
-    const Bytes size = value.bytes();
-    if (size.value < 1) {
-        value.fail("expected a bucket of at least 1 byte, got 0 B");
-    }
-    return size;
-}
-
 std::optional<Bytes> read_gradient_element(YamlMap& map) {
     static const std::array<std::string, 3> types{"fp32", "bf16", "fp16"};
     const auto type = map.find("gradient_dtype");
@@ -81,8 +73,8 @@ DataParallel read_data_parallel(const YamlValue& value) {
     // PyTorch makes the first bucket smaller only as long as nobody chooses a size.
     const auto bucket = map.find("bucket");
     const auto first_bucket = map.find("first_bucket");
-    result.bucket = bucket ? bucket_size(*bucket) : Bytes{std::int64_t{25} << 20};
-    result.first_bucket = first_bucket ? bucket_size(*first_bucket)
+    result.bucket = bucket ? bucket->bytes({1}) : Bytes{std::int64_t{25} << 20};
+    result.first_bucket = first_bucket ? first_bucket->bytes({1})
                           : bucket     ? result.bucket
                                        : Bytes{std::int64_t{1} << 20};
     result.algorithm = "auto";

@@ -51,6 +51,10 @@ TEST_CASE("units: a size is a whole number of bytes", "[base]") {
     CHECK(parse_bytes("1e3 B").value == 1000);
     CHECK(parse_bytes("0 B").value == 0);
     CHECK(parse_bytes("1 EB").value == 1'000'000'000'000'000'000);
+    CHECK(parse_bytes("3 PB").value == 3'000'000'000'000'000);
+    CHECK(parse_bytes("1 PiB").value == std::int64_t{1} << 50);
+    CHECK(parse_bytes("1 EiB").value == std::int64_t{1} << 60);
+    CHECK_THROWS_WITH(parse_bytes("8 EiB"), "expected a size below 8 EiB, got `8 EiB`");
     // 2^53 + 1 is no double: whole numbers do not take that way.
     CHECK(parse_bytes("9007199254740993 B").value == 9007199254740993);
     CHECK(parse_bytes("9223372036854775807 B").value == std::numeric_limits<std::int64_t>::max());
@@ -117,6 +121,9 @@ TEST_CASE("units: nccl-tests' sizes take bare numbers and binary letters", "[bas
     CHECK(parse_nccl_size("128M").value == 128 << 20);
     CHECK(parse_nccl_size("4k").value == 4096);
     CHECK(parse_nccl_size("1T").value == std::int64_t{1} << 40);
+    CHECK(parse_nccl_size("2P").value == std::int64_t{2} << 50);
+    CHECK(parse_nccl_size("1E").value == std::int64_t{1} << 60);
+    CHECK(parse_nccl_size("1 EiB").value == std::int64_t{1} << 60);
     CHECK(parse_nccl_size("1.5M").value == 1572864);
     CHECK(parse_nccl_size("100MB").value == 100'000'000);
     CHECK(parse_nccl_size("25 MiB").value == 25 << 20);

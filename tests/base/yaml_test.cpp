@@ -160,16 +160,23 @@ TEST_CASE("YamlValue: a quantity without its unit or out of range is refused", "
     CHECK_THROWS_WITH(link("inf").bandwidth(), Contains("got `inf`"));
     CHECK_THROWS_WITH(link(".inf GB/s").bandwidth(), Contains("expected a finite rate of at least 0"));
     CHECK_THROWS_WITH(link("0 GB/s").bandwidth(),
-                      "f.yaml:2:14: v.bandwidth: expected a rate above 0 B/s and at most 1e18 B/s, got `0 GB/s`");
+                      "f.yaml:2:14: v.bandwidth: expected a rate from 1 B/s to 1e18 B/s, got `0 GB/s`");
     CHECK_THROWS_WITH(link("1e300 B/s").bandwidth(),
-                      Contains("expected a rate above 0 B/s and at most 1e18 B/s, got `1e300 B/s`"));
+                      Contains("expected a rate from 1 B/s to 1e18 B/s, got `1e300 B/s`"));
     CHECK_THROWS_WITH(link("1e300 GB/s").bandwidth(), Contains("expected a finite rate of at least 0"));
     CHECK_THROWS_WITH(scalar("2e9 s").seconds(), Contains("expected a time from 0 s to 1e9 s, got `2e9 s`"));
     CHECK_THROWS_WITH(scalar("2 EB").bytes(), Contains("expected a size from 0 B to 1 EiB, got `2 EB`"));
     CHECK_THROWS_WITH(scalar("1e31 FLOP").flops(),
                       Contains("expected a number of operations from 0 FLOP to 1e30 FLOP"));
-    CHECK_THROWS_WITH(scalar("0 FLOP/s").flop_rate(),
-                      Contains("expected a compute rate above 0 FLOP/s and at most 1e24 FLOP/s"));
+    CHECK_THROWS_WITH(scalar("0 FLOP/s").flop_rate(), Contains("expected a compute rate from 1 FLOP/s to 1e24 FLOP/s"));
+    // A size divided by less would not be finite.
+    CHECK_THROWS_WITH(link("1e-300 B/s").bandwidth(), Contains("expected a rate from 1 B/s to 1e18 B/s"));
+    CHECK_THROWS_WITH(link("7 b/s").bandwidth(), Contains("expected a rate from 1 B/s to 1e18 B/s, got `7 b/s`"));
+    CHECK_THROWS_WITH(scalar("1e-300 FLOP/s").flop_rate(), Contains("from 1 FLOP/s to 1e24 FLOP/s"));
+    CHECK(link("1 B/s").bandwidth().value == 1);
+    CHECK(scalar("1 FLOP/s").flop_rate().value == 1);
+    CHECK_THROWS_WITH(scalar("0 B").bytes({1}), Contains("expected a size from 1 B to 1 EiB, got `0 B`"));
+    CHECK(scalar("1 EiB").bytes().value == std::int64_t{1} << 60);
     CHECK(scalar("0 s").seconds().value == 0);
     CHECK(scalar("0 B").bytes().value == 0);
     CHECK(scalar("0 FLOP").flops().value == 0);
@@ -248,6 +255,11 @@ TEST_CASE("YamlValue: overrides reach values that were read before", "[base]") {
     file.parameters().set("nodes", "7");
     CHECK(value.count(0, 99) == 7);
     CHECK(file.root().require("w").count(0, 99) == 14);
+    YamlFile slow = file_of("parameters: {rate: {default: 1 GB/s, help: h}}\nv: $rate\n");
+    slow.parameters().set("rate", "1e-300 B/s");
+    CHECK_THROWS_WITH(slow.root().require("v").bandwidth(),
+                      "f.yaml:2:4: v: expected a rate from 1 B/s to 1e18 B/s, got `1e-300 B/s` (parameter `rate`, from "
+                      "--set rate=1e-300 B/s)");
     CHECK_THROWS_WITH(
         value.count(0, 5),
         "f.yaml:2:4: v: expected a whole number from 0 to 5, got `7` (parameter `nodes`, from --set nodes=7)");
@@ -261,9 +273,8 @@ TEST_CASE("YamlValue: a parameter that does not fit is named", "[base][error]") 
                       "f.yaml:9:4: v: expected a whole number such as `4`, got `400 Gb/s` (parameter `rate`)");
     CHECK_THROWS_WITH(scalar("$nodes").bandwidth(),
                       "f.yaml:9:4: v: expected a rate such as `400 Gb/s`, got `4` (parameter `nodes`)");
-    CHECK_THROWS_WITH(
-        scalar("$zero").bandwidth(),
-        "f.yaml:9:4: v: expected a rate above 0 B/s and at most 1e18 B/s, got `0 GB/s` (parameter `zero`)");
+    CHECK_THROWS_WITH(scalar("$zero").bandwidth(),
+                      "f.yaml:9:4: v: expected a rate from 1 B/s to 1e18 B/s, got `0 GB/s` (parameter `zero`)");
     CHECK_THROWS_WITH(scalar("$5").text(), "f.yaml:9:4: v: expected `$name` or `$(arithmetic)`, got `$5`");
     CHECK_THROWS_WITH(scalar("$").text(), "f.yaml:9:4: v: expected `$name` or `$(arithmetic)`, got `$`");
     CHECK_THROWS_WITH(scalar("$nodes+1").count(0, 9),
@@ -299,8 +310,8 @@ TEST_CASE("YamlValue: arithmetic stands where a count or a number is due", "[bas
     CHECK_THROWS_WITH(scalar("$(nodes)").text(),
                       "f.yaml:9:4: v: arithmetic is only possible where a number is due, got `$(nodes)`");
     CHECK_THROWS_WITH(scalar("$(nodes)").bandwidth(),
-                      "f.yaml:9:4: v: arithmetic gives a number without a unit; expected a rate above 0 B/s and at "
-                      "most 1e18 B/s, got "
+                      "f.yaml:9:4: v: arithmetic gives a number without a unit; expected a rate from 1 B/s to 1e18 "
+                      "B/s, got "
                       "`$(nodes)`");
     CHECK_THROWS_AS(scalar("$(nodes)").flag(), InputError);
 }

@@ -154,7 +154,7 @@ TEST_CASE("workload errors: layers", "[workload][error]") {
     CHECK(with("name: a, forward: 1 ms, backward: 2 ms, parameters: 3") ==
           "job.yaml:4:58: layers[0].parameters: the size of the gradient needs `gradient_dtype` in `data_parallel`");
     CHECK(with("name: a, forward: 1 ms, backward: 2 ms, gradient: [1 MB, 0 B]") ==
-          "job.yaml:4:63: layers[0].gradient[1]: expected at least 1 byte for a tensor, got 0 B");
+          "job.yaml:4:63: layers[0].gradient[1]: expected a size from 1 B to 1 EiB, got `0 B`");
     CHECK(with("name: a, forward: 1 ms, backward: 2 ms, gradient: []") ==
           "job.yaml:4:56: layers[0].gradient: expected at least one tensor, got an empty list");
     CHECK(with("name: a, forward: 1 ms, backward: 2 ms, gradient: -1 MB")
@@ -178,9 +178,9 @@ TEST_CASE("workload errors: data parallel", "[workload][error]") {
     const auto with = [](const std::string& keys) {
         return message(timed("data_parallel: {" + keys + "}", "data_parallel: {bucket: 1 MB}"));
     };
-    CHECK(with("bucket: 0 B") == "job.yaml:5:25: data_parallel.bucket: expected a bucket of at least 1 byte, got 0 B");
+    CHECK(with("bucket: 0 B") == "job.yaml:5:25: data_parallel.bucket: expected a size from 1 B to 1 EiB, got `0 B`");
     CHECK(with("first_bucket: 0 B") ==
-          "job.yaml:5:31: data_parallel.first_bucket: expected a bucket of at least 1 byte, got 0 B");
+          "job.yaml:5:31: data_parallel.first_bucket: expected a size from 1 B to 1 EiB, got `0 B`");
     CHECK(with("overlap: yes") == "job.yaml:5:26: data_parallel.overlap: expected `true` or `false`, got `yes`");
     CHECK(with("collective: all_gather") ==
           "job.yaml:5:29: data_parallel.collective: expected one of all_reduce, got `all_gather`");
