@@ -7,7 +7,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/output.h"
+#include "sim/cli/targets.h"
 
 namespace lockstep::cli {
 

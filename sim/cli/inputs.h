@@ -9,7 +9,7 @@
 #include "sim/base/parameters.h"
 #include "sim/base/yaml.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/output.h"
+#include "sim/cli/targets.h"
 #include "sim/engine/engines.h"
 #include "sim/fabric/fabric.h"
 #include "sim/report/setup.h"

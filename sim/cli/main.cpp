@@ -118,6 +118,7 @@ class CommandLine {
         add_collective();
         add_topology_commands();
         add_list();
+        refuse_values_of_flags(app_);
     }
 
     CLI::App& app() { return app_; }
@@ -139,6 +140,18 @@ class CommandLine {
     }
 
   private:
+    /// CLI11 would take `--quiet=5`.
+    static void refuse_values_of_flags(CLI::App& app) {
+        for (CLI::Option* const option : app.get_options()) {
+            if (option->get_items_expected_max() == 0) {
+                option->disable_flag_override();
+            }
+        }
+        for (CLI::App* const command : app.get_subcommands([](CLI::App*) { return true; })) {
+            refuse_values_of_flags(*command);
+        }
+    }
+
     void add_run() {
         run_command_ = app_.add_subcommand("run", "Step time of a training job, GPU idle fraction and its causes");
         add_topology(*run_command_, run_.input);
@@ -261,6 +274,45 @@ std::string setting_hint(const std::string& flag, const CLI::App& command) {
     return fmt::format("; a parameter of a file is set with --set {}=VALUE", flag.substr(2));
 }
 
+/// Whether a command has the flag, long or short.
+bool has_flag(const CLI::App& command, const std::string& flag) {
+    const std::vector<const CLI::Option*> options = command.get_options();
+    return std::ranges::any_of(
+        options, [&](const CLI::Option* option) { return !option->get_positional() && option->check_name(flag); });
+}
+
+/// The command that has a flag which stands before its name; null if none has it. `app` is where the flag was met.
+const CLI::App* command_of_early_flag(const CLI::App& app, const CLI::App& deepest, const std::string& flag) {
+    if (&app != &deepest) {
+        return has_flag(deepest, flag) ? &deepest : nullptr;
+    }
+    for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        const CLI::App* const found =
+            has_flag(*command, flag) ? command : command_of_early_flag(*command, *command, flag);
+        if (found != nullptr) {
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+/// The command at which the first argument that is left was met.
+const CLI::App& command_of_rest(const CLI::App& app) {
+    const CLI::App* command = &app;
+    while (command->remaining().empty() && !command->get_subcommands().empty()) {
+        command = command->get_subcommands().front();
+    }
+    return *command;
+}
+
+std::string unknown_flag(const CLI::App& app, const CLI::App& command, const std::string& flag) {
+    if (const CLI::App* const owner = command_of_early_flag(command_of_rest(app), command, flag)) {
+        return fmt::format("flags stand behind the command: {} … {}", full_name(*owner), flag);
+    }
+    return fmt::format("unknown flag {}{}{}", excerpt(flag), suggestion(flag, flag_names(command)),
+                       setting_hint(flag, command));
+}
+
 /// The first argument that a command needs and did not get; null if it got all.
 const CLI::Option* missing_option(const CLI::App& command) {
     const std::vector<const CLI::Option*> options = command.get_options();
@@ -276,8 +328,7 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
     const std::vector<std::string> commands = command_names(command);
     if (!rest.empty() && rest.front().starts_with("-") && rest.front() != "-") {
         const std::string flag = rest.front().substr(0, rest.front().find('='));
-        return fmt::format("unknown flag {}{}{}", excerpt(flag), suggestion(flag, flag_names(command)),
-                           setting_hint(flag, command));
+        return unknown_flag(app, command, flag);
     }
     if (!commands.empty()) {
         return rest.empty()
@@ -287,14 +338,18 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
     if (!rest.empty()) {
         return fmt::format("unexpected argument {}", excerpt(rest.front()));
     }
+    const std::string what = error.what();
+    if (const std::size_t end = what.find(" was given a disallowed flag override"); end != std::string::npos) {
+        return fmt::format("{} takes no value", excerpt((end == 1 ? "-" : "--") + what.substr(0, end)));
+    }
     const CLI::Option* const missing = missing_option(command);
     if (missing != nullptr && error.get_name() == "RequiredError") {
         return fmt::format("{} is required: {}", missing->get_name(), missing->get_description());
     }
-    return error.what();
+    return what;
 }
 
-void print_error(std::string_view message) { fmt::print(stderr, "lockstep: error: {}\n", message); }
+void print_error(std::string_view message) { say(fmt::format("lockstep: error: {}", message)); }
 
 int print(const std::string& text) {
     const std::vector<Output> outputs{{"-", [&](std::ostream& out) { out << text; }}};
@@ -309,8 +364,8 @@ void fill_closed_streams() {
         if (::fcntl(stream, F_GETFD) < 0) {
             // Opened for the other direction, so that using it stays an error. The lowest free number is the one looked
             // at.
-            if (::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) != stream) {
-                return;
+            if (::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) < 0) {
+                ::open("/", O_RDONLY | O_DIRECTORY);  // where there are no devices
             }
         }
     }
@@ -326,7 +381,7 @@ int parse_and_execute(int argument_count, char** arguments) {
         return print(fmt::format("{}\n", version.what()));
     } catch (const CLI::ParseError& error) {
         print_error(usage_message(line.app(), error));
-        fmt::print(stderr, "Try: {} --help\n", full_name(deepest_command(line.app())));
+        say(fmt::format("Try: {} --help", full_name(deepest_command(line.app()))));
         return bad_input;
     }
     return line.execute();

@@ -4,7 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/cli/targets.h"
 
 namespace lockstep::cli {
 
@@ -122,24 +123,10 @@ void write_to(int file, const Output& output, Interrupts interrupts) {
     buffer.flush_all();
 }
 
-/// The file that a target names, through symbolic links, whether it exists or not.
-fs::path place_of(const std::string& target) {
-    std::error_code error;
-    // Absolute first: of a relative path that does not exist, only the form would be made canonical.
-    const fs::path place = fs::weakly_canonical(fs::absolute(target, error), error);
-    return error ? fs::path(target) : place;
-}
-
-/// Whether the target is written in place: a pipe or a device, which no file may take the place of.
-bool is_special(const std::string& target) {
-    struct stat status {};
-    return ::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
-
 /// A file that takes its name only when it is whole, and is gone otherwise.
 class PendingFile {
   public:
-    explicit PendingFile(const std::string& target) : target_(target), place_(place_of(target)) {
+    PendingFile(const std::string& target, fs::path place) : target_(target), place_(std::move(place)) {
         struct stat old {};
         const bool exists = ::stat(place_.c_str(), &old) == 0;
         for (int attempt = 0; file_ < 0; ++attempt) {
@@ -185,14 +172,20 @@ class PendingFile {
     int file_ = -1;
 };
 
-/// Writes the files. Returns: the signal that interrupted it, if one did; then nothing has been written.
-std::optional<int> write_files(const std::vector<const Output*>& files) {
+/// A file to be replaced by a result.
+struct Replacement {
+    const Output* output;  ///< never null
+    fs::path place;
+};
+
+/// Writes the files. Returns: the signal that interrupted it, if one did; then none has been replaced.
+std::optional<int> write_files(const std::vector<Replacement>& files) {
     const SignalHold hold;
     try {
         std::vector<std::unique_ptr<PendingFile>> pending;
-        for (const Output* const output : files) {
-            pending.push_back(std::make_unique<PendingFile>(output->target));
-            pending.back()->write(*output);
+        for (const Replacement& file : files) {
+            pending.push_back(std::make_unique<PendingFile>(file.output->target, file.place));
+            pending.back()->write(*file.output);
         }
         SignalHold::check();
         for (const auto& file : pending) {
@@ -205,92 +198,48 @@ std::optional<int> write_files(const std::vector<const Output*>& files) {
     return std::nullopt;
 }
 
-void write_special(const Output& output) {
-    if (is_standard_output(output.target)) {
-        write_to(STDOUT_FILENO, {"standard output", output.write}, Interrupts::end_the_program);
-        return;
-    }
-    const int file = ::open(output.target.c_str(), O_WRONLY | O_CLOEXEC);
+void write_in_place(const Output& output, const fs::path& place) {
+    const int file = ::open(place.c_str(), O_WRONLY | O_CLOEXEC);
     if (file < 0) {
         fail(output.target, errno);
     }
-    const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* open) { ::close(*open); });
-    write_to(file, output, Interrupts::end_the_program);
-}
-
-void check_target(const std::string& target) {
-    if (target.empty()) {
-        throw InputError("an output needs a path, or - for standard output");
+    try {
+        write_to(file, output, Interrupts::end_the_program);
+    } catch (...) {
+        ::close(file);
+        throw;
     }
-    if (is_standard_output(target)) {
-        return;
-    }
-    const auto refuse = [&](std::string_view why) {
-        throw InputError(fmt::format("cannot write {}: {}", excerpt(target), why));
-    };
-    std::error_code error;
-    const fs::path place = place_of(target);
-    if (target.back() == '/' || fs::is_directory(place, error)) {
-        refuse("it is a directory");
-    }
-    const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
-    if (!fs::is_directory(folder, error)) {
-        refuse(fmt::format("there is no folder {}", excerpt(folder.string())));
-    }
-    const bool exists = ::access(place.c_str(), F_OK) == 0;
-    if (exists && ::access(place.c_str(), W_OK) != 0) {
-        refuse(reason(errno));
-    }
-    if (!is_special(target) && ::access(folder.c_str(), W_OK | X_OK) != 0) {
-        refuse(reason(errno));
+    if (::close(file) != 0) {
+        fail(output.target, errno);
     }
 }
 
 }  // namespace
 
-bool is_standard_output(const std::string& target) { return target == "-" || target == "/dev/stdout"; }
-
-void check_targets(std::span<const std::string> targets) {
-    std::vector<fs::path> places;
-    for (const std::string& target : targets) {
-        check_target(target);
-        const fs::path place = is_standard_output(target) ? fs::path("-") : place_of(target);
-        // /dev/null takes any number of results
-        if (std::ranges::find(places, place) != places.end() && place != "/dev/null") {
-            throw InputError(fmt::format("two results cannot both go to {}", excerpt(target)));
-        }
-        places.push_back(place);
-    }
-}
-
-void refuse_inputs_as_targets(std::span<const std::string> targets, std::span<const InputPath> inputs) {
-    for (const std::string& target : targets) {
-        if (is_standard_output(target)) {
-            continue;
-        }
-        for (const InputPath& input : inputs) {
-            std::error_code none;  // a file that does not exist is no input
-            if (fs::is_regular_file(target, none) && fs::equivalent(target, input.path, none)) {
-                throw InputError(
-                    fmt::format("cannot write {}: it is the {} that is read", excerpt(target), input.role));
-            }
-        }
-    }
-}
-
 void write_outputs(std::span<const Output> outputs) {
-    std::vector<const Output*> files;
-    std::vector<const Output*> specials;
+    std::vector<Replacement> files;
     for (const Output& output : outputs) {
-        const bool is_file = !is_standard_output(output.target) && !is_special(output.target);
-        (is_file ? files : specials).push_back(&output);
+        Target target = resolve_target(output.target);
+        if (target.kind == TargetKind::file) {
+            files.push_back({&output, std::move(target.place)});
+        } else if (target.kind == TargetKind::in_place) {
+            write_in_place(output, target.place);
+        } else {
+            const bool is_standard = target.descriptor == STDOUT_FILENO;
+            write_to(target.descriptor, {is_standard ? "standard output" : output.target, output.write},
+                     Interrupts::end_the_program);
+        }
     }
     if (const auto signal = write_files(files)) {
-        throw OutputError(fmt::format("interrupted by signal {}: nothing written", *signal));
+        throw OutputError(fmt::format("interrupted by signal {}: no file written", *signal));
     }
-    for (const Output* const output : specials) {
-        write_special(*output);
-    }
+}
+
+void say(std::string_view line) noexcept {
+    // Not by fmt::print, which throws where nothing can be written: then nobody can be told.
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fputc('\n', stderr);
+    std::fflush(stderr);
 }
 
 }  // namespace lockstep::cli

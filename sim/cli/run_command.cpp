@@ -38,8 +38,8 @@ std::vector<Output> outputs_of(const report::StepReport& report, const OutputOpt
         outputs.push_back({*options.trace, [&](std::ostream& out) {
                                const auto extent = report::write_trace(out, report, most_trace_events);
                                if (extent.ranks_written < extent.ranks && !options.quiet) {
-                                   fmt::print(stderr, "lockstep: the trace holds the first {} of {} GPUs\n",
-                                              extent.ranks_written, extent.ranks);
+                                   say(fmt::format("lockstep: the trace holds the first {} of {} GPUs",
+                                                   extent.ranks_written, extent.ranks));
                                }
                            }});
     }

@@ -147,9 +147,93 @@ TEST_CASE("outputs: a standard output that takes nothing is an error", "[cli][er
     CHECK_THAT(outcome.err, Catch::Contains("lockstep: error: cannot write"));
 }
 
-TEST_CASE("outputs: files are written even where standard output takes nothing", "[cli]") {
+TEST_CASE("outputs: no file is replaced where another output takes nothing", "[cli][error]") {
     const Shell shell;
-    CHECK(shell.run(quick + "--json r.json >/dev/full").exit_code == 1);
+    shell.write("a.json", "old");
+    const std::string flags =
+        GENERATE("--json a.json >/dev/full", "--json a.json --csv new.csv >&-", "--json a.json --csv /dev/full",
+                 "--json a.json --trace new.json --csv /dev/full", "--json - --csv a.json >/dev/full",
+                 "--json a.json --csv /dev/fd/3 3>/dev/full");
+    CAPTURE(flags);
+    CHECK(shell.run(training + flags).exit_code == 1);
+    CHECK(shell.read("a.json") == "old");
+    CHECK(shell.file_count() == 1);
+}
+
+TEST_CASE("outputs: names of an open descriptor write to it, not over the file behind it", "[cli]") {
+    const Shell shell;
+    std::filesystem::create_symlink("/dev/stdout", shell.folder() / "link");
+    const std::string name =
+        GENERATE("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", "link", "./link");
+    CAPTURE(name);
+    // A file that replaced `out` would have another number, and what was there before would be gone.
+    shell.write("out", "before\n");
+    REQUIRE(shell.run("ls -i out > number").exit_code == 0);
+    CHECK(shell.run(quick + "--json " + name + " >> out").exit_code == 0);
+    CHECK(shell.run("ls -i out | cmp - number").exit_code == 0);
+    const std::string text = shell.read("out");
+    REQUIRE_THAT(text, Catch::StartsWith("before\n{"));
+    CHECK(Json::parse(text.substr(7))["ranks"] == 2);
+}
+
+TEST_CASE("outputs: other descriptors are written to, and refused where they are not open for it", "[cli]") {
+    const Shell shell;
+    CHECK(shell.run(quick + "--json /dev/fd/3 3>r.json").exit_code == 0);
+    CHECK(Json::parse(shell.read("r.json"))["ranks"] == 2);
+    CHECK(Json::parse(shell.run("exec 4>>copy; " + quick + "--json /dev/fd/4 >/dev/null; cat copy").out)["ranks"] == 2);
+    CHECK(shell.run(quick + "--json /dev/stderr").exit_code == 0);
+    for (const std::string flags : {"--json /dev/fd/7", "--json /dev/fd/3 3<r.json"}) {
+        CAPTURE(flags);
+        const auto outcome = shell.run(quick + flags);
+        CHECK(outcome.exit_code == 2);
+        CHECK_THAT(outcome.err, Catch::StartsWith("lockstep: error: cannot write `/dev/fd/"));
+    }
+}
+
+TEST_CASE("outputs: what a standard stream goes to is no target beside it", "[cli][error]") {
+    const Shell shell;
+    const std::string flags =
+        GENERATE("--json a.json >a.json", "--json ./a.json >>a.json", "--json a.json --csv - >a.json",
+                 "--json /dev/stdout --csv a.json >a.json", "--json a.json 2>a.json",
+                 "--json /dev/fd/1 --csv /dev/stdout", "--json - --csv /proc/self/fd/1", "--json /dev/fd/3 3>x >x",
+                 "--json /dev/fd/3 --csv a.json 3>a.json", "--json /dev/stderr >x 2>&1");
+    CAPTURE(flags);
+    CHECK(shell.run(quick + flags).exit_code == 2);
+}
+
+TEST_CASE("outputs: a link that leads nowhere makes its target, and one in a circle is refused", "[cli]") {
+    const Shell shell;
+    std::filesystem::create_directory(shell.folder() / "sub");
+    std::filesystem::create_symlink("sub/new.json", shell.folder() / "dangling");
+    std::filesystem::create_symlink("dangling", shell.folder() / "second");
+    std::filesystem::create_symlink("loop", shell.folder() / "loop");
+    std::filesystem::create_symlink("pong", shell.folder() / "ping");
+    std::filesystem::create_symlink("ping", shell.folder() / "pong");
+    std::filesystem::create_symlink("nowhere/new.json", shell.folder() / "lost");
+    CHECK(shell.run(quick + "--json second --csv sub/new.json").exit_code == 2);
+    CHECK(shell.run(quick + "--json second").exit_code == 0);
+    CHECK(std::filesystem::is_symlink(shell.folder() / "dangling"));
+    CHECK(std::filesystem::is_symlink(shell.folder() / "second"));
+    CHECK(Json::parse(shell.read("sub/new.json"))["ranks"] == 2);
+    for (const std::string name : {"loop", "ping", "lost", "loop/r.json"}) {
+        CAPTURE(name);
+        const auto outcome = shell.run(quick + "--json " + name);
+        CHECK(outcome.exit_code == 2);
+        CHECK_THAT(outcome.err, Catch::StartsWith("lockstep: error: cannot write `" + name + "`"));
+        CHECK(std::filesystem::is_symlink(shell.folder() / name.substr(0, 4)));
+    }
+}
+
+TEST_CASE("outputs: errors keep their exit codes where standard error takes nothing", "[cli][error]") {
+    const Shell shell;
+    const std::string redirection = GENERATE("2>/dev/full", "2>&-", "<&- 2>&-");
+    CAPTURE(redirection);
+    CHECK(shell.run("lockstep collective foo " + redirection).exit_code == 2);
+    CHECK(shell.run("lockstep nothing " + redirection).exit_code == 2);
+    CHECK(shell.run(training + ">/dev/full " + redirection).exit_code == 1);
+    CHECK(shell.run(training + "--json r.json <&- >&- " + redirection).exit_code == 1);
+    CHECK(shell.file_count() == 0);
+    CHECK(shell.run(training + "--json r.json --csv - >/dev/null " + redirection).exit_code == 0);
     CHECK(Json::parse(shell.read("r.json"))["ranks"] == 2);
 }
 

@@ -57,19 +57,38 @@ TEST_CASE("lockstep: a command line that means nothing says what would", "[cli][
         Refusal{"lockstep run dgx-h100", "`lockstep list workloads`"},
         Refusal{"lockstep run dgx-h100 toy-ddp --ranks 4", "--set ranks=VALUE"},
         Refusal{"lockstep collective dgx-h100 --nodes=4", "--set nodes=VALUE"},
-        Refusal{"lockstep list engins", "did you mean `engines`"}));
+        Refusal{"lockstep list engins", "did you mean `engines`"},
+        Refusal{"lockstep collective single-switch --quiet=5", "`--quiet` takes no value"},
+        Refusal{"lockstep run single-switch toy-ddp --reproducible=no", "`--reproducible` takes no value"},
+        Refusal{"lockstep collective single-switch --show-placement=0", "`--show-placement` takes no value"}));
+}
+
+TEST_CASE("lockstep: flags before their command are told to stand behind it", "[cli][error]") {
+    check_refusal(GENERATE(Refusal{"lockstep --set a=1 collective single-switch",
+                                   "flags stand behind the command: lockstep collective … --set"},
+                           Refusal{"lockstep --json=- list engines", "lockstep list … --json"},
+                           Refusal{"lockstep -b 1M collective single-switch", "lockstep collective … -b"},
+                           Refusal{"lockstep topology --json - show single-switch", "lockstep topology show … --json"},
+                           Refusal{"lockstep --set a=1", "flags stand behind the command: lockstep run … --set"},
+                           Refusal{"lockstep --trace t.json list engines", "unknown flag `--trace`"},
+                           Refusal{"lockstep --nothing collective single-switch", "unknown flag `--nothing`"}));
 }
 
 TEST_CASE("lockstep: words that name nothing get the nearest that does", "[cli][error]") {
-    check_refusal(GENERATE(Refusal{"lockstep collective single-swich", "did you mean `single-switch`"},
-                           Refusal{"lockstep run single-switch toy-dpd", "did you mean `toy-ddp`"},
-                           Refusal{"lockstep collective single-switch --engine fluidd", "did you mean `fluid`"},
-                           Refusal{"lockstep collective single-switch --routing sprey", "did you mean `spray`"},
-                           Refusal{"lockstep collective single-switch --op allreduce", "did you mean `all_reduce`"},
-                           Refusal{"lockstep collective single-switch --algorithm rign", "did you mean `ring`"},
-                           Refusal{"lockstep collective single-switch --algorithm ring,,tree", "--algorithm"},
-                           Refusal{"lockstep collective single-switch --seed -1", "--seed"},
-                           Refusal{"lockstep collective single-switch --seed 1.5", "`1.5`"}));
+    check_refusal(
+        GENERATE(Refusal{"lockstep collective single-swich", "did you mean `single-switch`"},
+                 Refusal{"lockstep run single-switch toy-dpd", "did you mean `toy-ddp`"},
+                 Refusal{"lockstep collective single-switch --engine fluidd", "did you mean `fluid`"},
+                 Refusal{"lockstep collective single-switch --routing sprey", "did you mean `spray`"},
+                 Refusal{"lockstep collective single-switch --op allreduce", "did you mean `all_reduce`"},
+                 Refusal{"lockstep collective single-switch --algorithm rign", "did you mean `ring`"},
+                 Refusal{"lockstep collective single-switch --algorithm rung,qqqqqqqqqq", "did you mean `ring`"},
+                 Refusal{"lockstep collective single-switch --algorithm qqqqqqqqqq", "known: auto, all, ring"},
+                 Refusal{"lockstep collective single-switch --algorithm auot", "did you mean `auto`"},
+                 Refusal{"lockstep collective single-switch --algorithm all,auto", "`all` stands alone"},
+                 Refusal{"lockstep collective single-switch --algorithm ring,,tree", "--algorithm"},
+                 Refusal{"lockstep collective single-switch --seed -1", "--seed"},
+                 Refusal{"lockstep collective single-switch --seed 1.5", "`1.5`"}));
 }
 
 TEST_CASE("lockstep: settings are checked", "[cli][error]") {
