@@ -55,15 +55,17 @@ std::vector<VertexId> placement_from(const fabric::Fabric& fabric, const std::st
     std::vector<VertexId> placement;
     std::set<VertexId> seen;
     SourcePosition position{path, 0, 0};
-    for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark, as of YAML files
+    for (std::size_t begin = mark; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string_view line = std::string_view(text).substr(begin, end - begin);
-        line = trimmed(line.substr(0, line.find('#')));
+        const std::string_view whole = std::string_view(text).substr(begin, end - begin);
+        const std::string_view line = trimmed(whole.substr(0, whole.find('#')));
         begin = end + 1;
         ++position.line;
         if (line.empty()) {
             continue;
         }
+        position.column = static_cast<int>(line.data() - whole.data()) + 1;  // only blanks stand before it
         const auto gpu = fabric.find(line);
         if (!gpu || fabric.vertex(*gpu).kind != fabric::VertexKind::gpu) {
             refuse_gpu(fabric, position, line);

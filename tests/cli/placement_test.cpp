@@ -34,8 +34,9 @@ TEST_CASE("placement: lines that place no GPU say where they stand", "[cli][erro
         return outcome.err;
     };
     CHECK_THAT(refused("# mine\n\n" + name + "\nnobody\n"),
-               Catch::Contains("placement:4: ") && Catch::Contains("`nobody`"));
-    CHECK_THAT(refused(name + "\n" + name + "\n"), Catch::Contains("placement:2: "));
+               Catch::Contains("placement:4:1: ") && Catch::Contains("`nobody`"));
+    CHECK_THAT(refused(name + "\n" + name + "\n"), Catch::Contains("placement:2:1: "));
+    CHECK_THAT(refused("\xEF\xBB\xBF \t nobody # here\n"), Catch::Contains("placement:1:4: "));
     CHECK_THAT(refused(name.substr(0, name.size() - 1) + "\n"), Catch::Contains(name));
     CHECK_THAT(refused("# nothing\n"), Catch::Contains("placement: "));
 }
@@ -57,4 +58,25 @@ TEST_CASE("placement: a training job takes one too", "[cli]") {
     const auto too_few = shell.run(
         "head -2 placement > two; lockstep run single-switch toy-ddp --set gpus=4 --set ranks=4 --placement two");
     CHECK(too_few.exit_code == 2);
+}
+
+TEST_CASE("placement: a byte order mark and the line ends of Windows are taken", "[cli]") {
+    const Shell shell;
+    REQUIRE(shell.run(collective + "--show-placement > plain").exit_code == 0);
+    REQUIRE(shell.run("printf '\\357\\273\\277' > marked && sed 's/$/\\r/' plain >> marked").exit_code == 0);
+    const std::string flags = "--reproducible --json - --placement ";
+    const auto marked = shell.run(collective + flags + "marked");
+    INFO(marked.err);
+    CHECK(marked.exit_code == 0);
+    CHECK(marked.out == shell.run(collective + flags + "plain").out);
+}
+
+TEST_CASE("placement: what is only shown writes no result, and says so", "[cli][error]") {
+    const Shell shell;
+    const std::string flag = GENERATE("--json", "--csv");
+    const auto outcome = shell.run(collective + "--show-placement " + flag + " r");
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, Catch::Contains("--show-placement") && Catch::Contains(flag));
+    CHECK(shell.file_count() == 0);
 }
