@@ -56,9 +56,17 @@ void run_all(Rows& result, const collective::Communicator& communicator, const c
 /// The algorithms that a list names. Throws: InputError for an unknown one, before anything is simulated.
 std::vector<std::string> named_algorithms(const std::string& text) {
     std::vector<std::string> names = words("--algorithm", text);
+    std::vector<std::string> known{"auto", "all"};
+    for (const collective::Algorithm& algorithm : collective::algorithms()) {
+        known.push_back(algorithm.name);
+    }
     for (const std::string& name : names) {
-        if (name != "auto") {
-            collective::algorithm_named(name);
+        if (std::ranges::find(known, name) == known.end()) {
+            throw InputError(
+                fmt::format("--algorithm: unknown algorithm {}{}", excerpt(name), suggestion(name, known)));
+        }
+        if (name == "all") {
+            throw InputError("--algorithm: `all` stands alone, not among others: it runs each that can serve");
         }
     }
     return names;
@@ -80,7 +88,11 @@ Rows run_sizes(const std::string& algorithm, const collective::Communicator& com
             try {
                 result.rows.push_back(replay::run_collective(communicator, sized, name, settings));
             } catch (const SimulationError& problem) {
-                throw SimulationError(fmt::format("--algorithm {}: {}", name, problem.what()));
+                const std::string message = fmt::format("--algorithm {}: {}", name, problem.what());
+                if (name == "auto") {
+                    throw SimulationError(message);
+                }
+                throw InputError(message);  // asked for by name where it cannot serve: bad usage, whatever the reason
             }
         }
     }
@@ -107,6 +119,14 @@ std::vector<Output> outputs_of(const report::CollectiveReport& report, const Out
     return outputs;
 }
 
+/// Throws: InputError for a result that would not be written.
+void refuse_results_beside_placement(const OutputOptions& options) {
+    if (options.json || options.csv) {
+        throw InputError(fmt::format("--show-placement simulates nothing and prints text only: leave out {}",
+                                     options.json ? "--json" : "--csv"));
+    }
+}
+
 void show_placement(const fabric::Fabric& fabric, const std::vector<VertexId>& placement) {
     const std::vector<Output> outputs{
         {"-", [&](std::ostream& out) { report::write_placement(out, fabric, placement); }}};
@@ -117,6 +137,9 @@ void show_placement(const fabric::Fabric& fabric, const std::vector<VertexId>& p
 
 int collective_command(const CollectiveOptions& options) {
     const MachineMeter meter;
+    if (options.show_placement) {
+        refuse_results_beside_placement(options.output);
+    }
     const DataFiles data = DataFiles::locate();
     const EngineChoice choice = engine_choice(options.engine);
     const auto operation = collective::operation_named(options.operation);

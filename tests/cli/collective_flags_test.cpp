@@ -120,7 +120,7 @@ TEST_CASE("collective: `all` leaves out what fails while it runs, and names it",
     shell.write("few.yaml", few_nics);
     const std::string line = "lockstep collective few.yaml -b 1M -e 2M --algorithm ";
     const auto alone = shell.run(line + "direct");
-    REQUIRE(alone.exit_code == 1);
+    REQUIRE(alone.exit_code == 2);
     REQUIRE_THAT(alone.err, Catch::Contains("no path"));
     const auto outcome = shell.run(line + "all --json -");
     INFO(outcome.err);
@@ -149,7 +149,7 @@ TEST_CASE("collective: an algorithm of several that fails is named", "[cli][erro
     const Shell shell;
     shell.write("few.yaml", few_nics);
     const auto outcome = shell.run("lockstep collective few.yaml -b 1M -e 1M --algorithm ring,direct");
-    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.exit_code == 2);  // as for any that is asked for by name where it cannot serve
     CHECK(outcome.out.empty());
     CHECK_THAT(outcome.err, Catch::StartsWith("lockstep: error: --algorithm direct: no path"));
 }
@@ -166,6 +166,14 @@ TEST_CASE("collective: every note of `all` names the algorithms that it concerns
     for (const std::string& note : notes) {
         CHECK_THAT(note, Catch::Matches("left out: [a-z-]+(, [a-z-]+)*: .+"));
     }
+}
+
+TEST_CASE("collective: `auto` with nothing that can run is no bad usage, a name is", "[cli][error]") {
+    const Shell shell;
+    shell.write("apart.yaml", apart);
+    CHECK(shell.run("lockstep collective apart.yaml -b 1M -e 1M --algorithm auto").exit_code == 1);
+    CHECK(shell.run("lockstep collective apart.yaml -b 1M -e 1M --algorithm ring").exit_code == 2);
+    CHECK(shell.run("lockstep collective apart.yaml -b 1M -e 1M --algorithm nvls").exit_code == 2);
 }
 
 TEST_CASE("collective: `all` with nothing that can run says of each algorithm why", "[cli][error]") {
