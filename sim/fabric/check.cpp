@@ -282,6 +282,22 @@ void find_oversubscription(const Fabric& fabric, std::vector<Finding>& findings)
     }
 }
 
+void find_rounding(const Fabric& fabric, std::vector<Finding>& findings) {
+    for (const AskedOversubscription& ratio : fabric.asked_oversubscription()) {
+        // Nobody minds a fabric that is better than one without oversubscription.
+        if (ratio.asked > 1 && ratio.built < ratio.asked * 0.999) {
+            findings.push_back(
+                {Severity::note,
+                 Concern::rounded_oversubscription,
+                 fmt::format("{:.3g}:1 asked, {:.3g}:1 built: {} has {} down and gets {} up, where {:.3g} "
+                             "would be exact",
+                             ratio.asked, ratio.built, fabric.vertex(ratio.at).name,
+                             plural(ratio.down, "cable", "cables"), ratio.up, ratio.up * ratio.built / ratio.asked),
+                 {ratio.at}});
+        }
+    }
+}
+
 void find_mixed_bundles(const Fabric& fabric, std::vector<Finding>& findings) {
     std::vector<VertexId> first;
     std::size_t bundles = 0;
@@ -424,6 +440,8 @@ std::string_view name_of(Concern concern) {
             return "isolated-vertex";
         case Concern::oversubscription:
             return "oversubscription";
+        case Concern::rounded_oversubscription:
+            return "rounded-oversubscription";
         case Concern::mixed_bundle:
             return "mixed-bundle";
         case Concern::unlike_nodes:
@@ -443,6 +461,7 @@ std::vector<Finding> check(const Fabric& fabric) {
     }
     find_nics(fabric, findings);
     find_oversubscription(fabric, findings);
+    find_rounding(fabric, findings);
     find_mixed_bundles(fabric, findings);
     find_unlike_nodes(fabric, findings);
     std::stable_sort(findings.begin(), findings.end(),

@@ -26,6 +26,7 @@ enum class Concern : std::uint8_t {
     idle_nic,
     isolated_vertex,
     oversubscription,
+    rounded_oversubscription,
     mixed_bundle,
     unlike_nodes,
     slow_nic_bus

@@ -120,6 +120,7 @@ std::string_view name_of(RoutingPolicy policy) {
 struct Fabric::Data {
     std::string name;
     RoutingPolicy routing = RoutingPolicy::static_;
+    std::vector<AskedOversubscription> asked;
     std::uint32_t nodes = 0;
     std::vector<GpuModel> models;         // the distinct ones; 0 is the model of a GPU that nobody described
     std::vector<std::uint16_t> model_of;  // by VertexId
@@ -274,6 +275,7 @@ std::optional<VertexId> Fabric::find(std::string_view name) const {
 }
 
 RoutingPolicy Fabric::routing() const { return data_->routing; }
+std::span<const AskedOversubscription> Fabric::asked_oversubscription() const { return data_->asked; }
 const Graph& Fabric::graph() const { return data_->graph; }
 
 FabricBuilder::FabricBuilder(std::string name) : data_(std::make_unique<Fabric::Data>()) {
@@ -335,6 +337,8 @@ void FabricBuilder::connect(VertexId a, VertexId b, const Link& link) {
 }
 
 void FabricBuilder::set_routing(RoutingPolicy policy) { data_->routing = policy; }
+
+void FabricBuilder::note_oversubscription(const AskedOversubscription& asked) { data_->asked.push_back(asked); }
 
 Fabric FabricBuilder::build() {
     std::unique_ptr<Fabric::Data> built = std::exchange(data_, std::make_unique<Fabric::Data>());

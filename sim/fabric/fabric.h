@@ -66,6 +66,15 @@ struct Link {
     std::uint32_t cables = 1;
 };
 
+/// The oversubscription that a file asked of some switches, and what they have: cables are whole.
+struct AskedOversubscription {
+    VertexId at{};  ///< the first of the switches
+    double asked = 1.0;
+    double built = 1.0;      ///< line rate from below over line rate to above
+    std::uint32_t down = 0;  ///< cables from below, on the fullest of them
+    std::uint32_t up = 0;    ///< cables to above
+};
+
 struct Graph;  ///< the Boost.Graph type: sim/fabric/graph.h
 
 /// The cluster as a directed multigraph: immutable once built. Ids are dense; GPUs are listed in natural order of the
@@ -99,6 +108,8 @@ class Fabric {
     std::optional<VertexId> find(std::string_view name) const;
 
     RoutingPolicy routing() const;
+    /// One for each kind of switch of which the file asked it.
+    std::span<const AskedOversubscription> asked_oversubscription() const;
     const Graph& graph() const;
 
   private:
@@ -124,6 +135,7 @@ class FabricBuilder {
     /// Adds both directions. Requires: a != b.
     void connect(VertexId a, VertexId b, const Link& link);
     void set_routing(RoutingPolicy policy);
+    void note_oversubscription(const AskedOversubscription& asked);
     /// Throws: std::invalid_argument for two vertices of one name. Leaves the builder empty.
     Fabric build();
 

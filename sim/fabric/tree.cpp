@@ -15,24 +15,25 @@ struct Tiers {
     SwitchModel leaf = {};
     SwitchModel spine = {};
     SwitchModel core = {};
-    LinkSpec link = {};       ///< endpoint to leaf
-    LinkSpec uplink = {};     ///< leaf to spine
-    LinkSpec core_link = {};  ///< spine to core
-    double oversubscription = 1.0;
-    double core_oversubscription = 1.0;
+    LinkSpec link = {};                           ///< endpoint to leaf
+    LinkSpec uplink = {};                         ///< leaf to spine
+    LinkSpec core_link = {};                      ///< spine to core
+    std::optional<double> oversubscription = {};  ///< none: 1
+    std::optional<double> core_oversubscription = {};
     std::optional<std::uint32_t> levels = {};  ///< none: as few as will do
     std::optional<std::uint32_t> spines = {};  ///< of a tree of two levels; none: as few as will do
 
     /// Ports of a leaf towards the spines when `down` endpoints hang on it.
     std::uint32_t up(std::uint64_t down) const {
-        const double rates = link.model.bandwidth / uplink.model.bandwidth;
-        return ceiling(static_cast<double>(down * link.cables) * rates / oversubscription);
+        return ceiling(static_cast<double>(down * link.cables) * leaf_rates() / oversubscription.value_or(1));
     }
     /// Ports of a spine towards the cores when `down` of its ports go to leaves.
     std::uint32_t core_up(std::uint64_t down) const {
-        const double rates = uplink.model.bandwidth / core_link.model.bandwidth;
-        return ceiling(static_cast<double>(down) * rates / core_oversubscription);
+        return ceiling(static_cast<double>(down) * spine_rates() / core_oversubscription.value_or(1));
     }
+    /// The rate of a cable from below a leaf or a spine over that of one to above it.
+    double leaf_rates() const { return link.model.bandwidth / uplink.model.bandwidth; }
+    double spine_rates() const { return uplink.model.bandwidth / core_link.model.bandwidth; }
 
     static std::uint32_t ceiling(double value) {
         // 21 * 1.0 / 3 must not become 8 by rounding.
@@ -174,6 +175,15 @@ void interconnect(Assembly& assembly, std::span<const VertexId> lower, std::span
     }
 }
 
+/// Notes what became of the `asked` oversubscription of the switches that begin with `at`, if the file said any.
+void note(Assembly& assembly, VertexId at, std::optional<double> asked, std::uint32_t down, std::uint32_t up,
+          double rates) {
+    if (asked) {
+        assembly.builder().note_oversubscription(
+            {.at = at, .asked = *asked, .built = down * rates / up, .down = down, .up = up});
+    }
+}
+
 void add_two_levels(Assembly& assembly, const Tiers& tiers, std::span<const VertexId> leaves, std::uint32_t up) {
     const std::uint32_t ports = *tiers.spine.ports;
     const std::uint32_t least = ceil_div(std::uint64_t{up} * leaves.size(), ports);
@@ -209,6 +219,7 @@ void add_three_levels(Assembly& assembly, const Tiers& tiers, std::span<const Ve
         even_share(core_up, ceil_div(std::uint64_t{pods} * core_up, *tiers.core.ports));
     const auto spines = add_switches(assembly, tiers.spine, "spine", std::uint64_t{pods} * up, tiers.fabric);
     const auto cores = add_switches(assembly, tiers.core, "core", std::uint64_t{up} * cores_per_plane, tiers.fabric);
+    note(assembly, spines.front(), tiers.core_oversubscription, pod, core_up, tiers.spine_rates());
     for (std::size_t p = 0; p < pods; ++p) {
         const auto members = leaves.subspan(p * pod, std::min<std::size_t>(pod, leaf_count - p * pod));
         const auto pod_spines = std::span(spines).subspan(p * up, up);
@@ -248,6 +259,10 @@ void add_tree(Assembly& assembly, const Tiers& tiers, const Leaves& leaves, std:
         for (const VertexId end : leaves[l]) {
             assembly.connect(end, ids[l], tiers.link, tiers.link.cables, tiers.fabric);
         }
+    }
+    if (levels > 1) {
+        note(assembly, ids.front(), tiers.oversubscription, static_cast<std::uint32_t>(down) * tiers.link.cables,
+             tiers.up(down), tiers.leaf_rates());
     }
     if (levels == 2) {
         add_two_levels(assembly, tiers, ids, tiers.up(down));

@@ -107,6 +107,30 @@ TEST_CASE("check: tells the oversubscription of a tier of switches", "[fabric]")
                 "whole tier)"});
 }
 
+TEST_CASE("check: tells an oversubscription that whole cables do not make", "[fabric]") {
+    const auto rounding = [](const Fabric& fabric) {
+        Lines lines = findings(fabric);
+        std::erase_if(lines, [](const std::string& line) { return line.find("rounded-") == std::string::npos; });
+        return lines;
+    };
+    // 4 endpoints on a leaf at 8:1 are half an uplink.
+    const std::string tree =
+        "node: {count: 12, gpus: {count: 1}}\nfabric: {kind: leaf-spine, down: 4, link: NDR, switch: "
+        "{ports: 64}, oversubscription: ";
+    CHECK(rounding(load_text(tree + "8}")) ==
+          Lines{"note rounded-oversubscription: 8:1 asked, 4:1 built: leaf0 has 4 cables down and gets 1 up, where 0.5 "
+                "would be exact"});
+    CHECK(rounding(load_text(tree + "2}")).empty());
+    CHECK(rounding(load_text(tree + "1}")).empty());
+    // Pods of 6 leaves: radix 8 with 2 cables to the cores, where 6 / 4 = 1.5 would be exact.
+    const Lines core = rounding(load_text(R"(
+node: {count: 40, gpus: {count: 1}}
+fabric: {kind: fat-tree, levels: 3, link: NDR, switch: {ports: 8}, core_oversubscription: 4}
+)"));
+    REQUIRE(core.size() == 1);
+    CHECK_THAT(core.front(), Catch::Contains("4:1 asked") && Catch::Contains("spine0"));
+}
+
 TEST_CASE("check: finds parallel links that differ", "[fabric]") {
     FabricBuilder builder("test");
     const auto a = builder.add({.name = "a"});
