@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t most_listed = 12;
 constexpr std::size_t longest_excerpt = 60;
+constexpr std::size_t longest_place = 1000;
+constexpr std::size_t longest_message = 3000;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -41,8 +43,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string with_position(const SourcePosition& position, std::string_view message) {
-    const std::string place = to_text(position);
-    return place.empty() ? std::string(message) : fmt::format("{}: {}", place, message);
+    const std::string place = to_text({shown(position.file, longest_place), position.line, position.column});
+    const std::string told = shown(message, longest_message);
+    return place.empty() ? told : fmt::format("{}: {}", place, told);
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ std::string to_text(const SourcePosition& position) {
 InputError::InputError(const SourcePosition& position, std::string_view message)
     : std::runtime_error(with_position(position, message)) {}
 
-InputError::InputError(std::string_view message) : std::runtime_error(std::string(message)) {}
+InputError::InputError(std::string_view message) : std::runtime_error(shown(message, longest_message)) {}
 
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known) {
     std::optional<std::string> nearest;
@@ -85,34 +88,39 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
 
 std::string suggestion(std::string_view word, std::span<const std::string> known) {
     if (const auto nearest = nearest_word(word, known)) {
-        return fmt::format(" — did you mean `{}`?", *nearest);
+        return fmt::format(" — did you mean {}?", excerpt(*nearest));
     }
     if (known.empty()) {
         return {};
     }
-    const auto listed = known.first(std::min(known.size(), most_listed));
+    std::vector<std::string> listed;
+    for (const std::string& word_known : known.first(std::min(known.size(), most_listed))) {
+        listed.push_back(shown(word_known, longest_excerpt));
+    }
     return fmt::format("; known: {}{}", fmt::join(listed, ", "), listed.size() < known.size() ? ", …" : "");
 }
 
-std::string excerpt(std::string_view text) {
-    std::string shown;
+std::string excerpt(std::string_view text) { return fmt::format("`{}`", shown(text, longest_excerpt)); }
+
+std::string shown(std::string_view text, std::size_t longest) {
+    std::string line;
     std::size_t characters = 0;
     for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
         const bool begins_character = (byte & 0xC0U) != 0x80U;
-        if (begins_character && characters++ == longest_excerpt) {
-            shown += "…";
+        if (begins_character && characters++ == longest) {
+            line += "…";
             break;
         }
         if (c == '\n') {
-            shown += "\\n";
+            line += "\\n";
         } else if (byte < 0x20 || byte == 0x7F) {
-            shown += fmt::format("\\x{:02x}", byte);
+            line += fmt::format("\\x{:02x}", byte);
         } else {
-            shown += c;
+            line += c;
         }
     }
-    return fmt::format("`{}`", shown);
+    return line;
 }
 
 }  // namespace lockstep

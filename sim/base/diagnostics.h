@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -22,6 +23,8 @@ std::string to_text(const SourcePosition& position);
 /// The user's input or usage is wrong: exit code 2. what() reads `file:line:column: what was read, what was expected`.
 class InputError : public std::runtime_error {
   public:
+    /// What the message quotes cannot break the line: control characters are escaped, and it is cut where it is far
+    /// longer than any message.
     InputError(const SourcePosition& position, std::string_view message);
     /// For input without a position, such as a flag.
     explicit InputError(std::string_view message);
@@ -42,5 +45,8 @@ std::string suggestion(std::string_view word, std::span<const std::string> known
 
 /// What was read, for a message: in backquotes, control characters escaped, cut after 60 characters.
 std::string excerpt(std::string_view text);
+
+/// `text` on one line: control characters escaped, cut after `longest` characters.
+std::string shown(std::string_view text, std::size_t longest);
 
 }  // namespace lockstep

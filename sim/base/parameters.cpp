@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> functions{"min", "max", "ceil", "floor", "round"};
 constexpr std::size_t longest_expression = 1000;
+constexpr std::size_t longest_echo = 200;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
@@ -105,17 +106,19 @@ bool same_value(ParameterKind kind, std::string_view a, std::string_view b) {
 void require_fit(const Parameter& parameter, std::string_view text) {
     const double value = measure(parameter.kind, text);
     if (parameter.least && value < measure(parameter.kind, *parameter.least)) {
-        throw std::invalid_argument(fmt::format("expected at least {}, got {}", *parameter.least, text));
+        throw std::invalid_argument(fmt::format("expected at least {}, got {}", shown(*parameter.least, longest_echo),
+                                                shown(text, longest_echo)));
     }
     if (parameter.most && value > measure(parameter.kind, *parameter.most)) {
-        throw std::invalid_argument(fmt::format("expected at most {}, got {}", *parameter.most, text));
+        throw std::invalid_argument(fmt::format("expected at most {}, got {}", shown(*parameter.most, longest_echo),
+                                                shown(text, longest_echo)));
     }
     const auto is_it = [&](const std::string& choice) { return same_value(parameter.kind, choice, text); };
     if (!parameter.choices.empty() && std::ranges::none_of(parameter.choices, is_it)) {
         const auto nearest = nearest_word(text, parameter.choices);
         throw std::invalid_argument(fmt::format("expected one of {}, got {}{}", fmt::join(parameter.choices, ", "),
                                                 excerpt(text),
-                                                nearest ? fmt::format(" — did you mean `{}`?", *nearest) : ""));
+                                                nearest ? fmt::format(" — did you mean {}?", excerpt(*nearest)) : ""));
     }
 }
 
@@ -196,11 +199,14 @@ ParameterKind kind_of(std::string_view text) {
 }
 
 std::optional<std::size_t> Parameters::find(std::string_view name) const {
-    const auto found = std::ranges::find(declared_, name, &Parameter::name);
-    if (found == declared_.end()) {
-        return std::nullopt;
+    const auto found = place_of_.find(name);
+    return found == place_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Parameters::find_sources() {
+    for (std::size_t at = 0; at < declared_.size(); ++at) {
+        source_[at] = overrides_[at] || !follows_[at] ? at : source_[*follows_[at]];
     }
-    return static_cast<std::size_t>(found - declared_.begin());
 }
 
 std::vector<std::string> Parameters::names() const {
@@ -225,14 +231,15 @@ void Parameters::declare(Parameter parameter) {
         throw fail("declared twice");
     }
     std::string default_value = parameter.default_text;
+    std::optional<std::size_t> referred;
     if (parameter.default_text.starts_with('$')) {
         const std::string_view other = referred_name(parameter.default_text);
         if (other.empty()) {
             throw fail(fmt::format("expected a value or `$name` as default, got {}", excerpt(parameter.default_text)));
         }
-        const auto referred = find(other);
+        referred = find(other);
         if (!referred) {
-            throw fail(fmt::format("the default refers to the unknown earlier parameter `{}`{}", other,
+            throw fail(fmt::format("the default refers to the unknown earlier parameter {}{}", excerpt(other),
                                    suggestion(other, names())));
         }
         parameter.kind = declared_[*referred].kind;
@@ -256,21 +263,26 @@ void Parameters::declare(Parameter parameter) {
     }
     if (parameter.least && parameter.most &&
         measure(parameter.kind, *parameter.least) > measure(parameter.kind, *parameter.most)) {
-        throw fail(fmt::format("min {} is above max {}", *parameter.least, *parameter.most));
+        throw fail(fmt::format("min {} is above max {}", shown(*parameter.least, longest_echo),
+                               shown(*parameter.most, longest_echo)));
     }
     check("default", [&] { require_fit(parameter, default_value); });
+    const std::size_t place = declared_.size();
+    place_of_.emplace(parameter.name, place);
     declared_.push_back(std::move(parameter));
     overrides_.emplace_back();
+    follows_.push_back(referred);
+    source_.push_back(referred ? source_[*referred] : place);
 }
 
 void Parameters::set(std::string_view name, std::string_view text) {
     const auto fail = [&](std::string_view message) -> InputError {
-        return InputError(fmt::format("--set {}={}: {}", name, text, message));
+        return InputError(fmt::format("{}: {}", setting_text(name, text), message));
     };
     const auto at = find(name);
     if (!at) {
         throw fail(declared_.empty() ? "there are no parameters"
-                                     : fmt::format("unknown parameter `{}`{}", name, suggestion(name, names())));
+                                     : fmt::format("unknown parameter {}{}", excerpt(name), suggestion(name, names())));
     }
     if (text.starts_with('$')) {
         throw fail("a setting takes a value, not another parameter");
@@ -281,12 +293,16 @@ void Parameters::set(std::string_view name, std::string_view text) {
         throw fail(error.what());
     }
     const auto before = std::exchange(overrides_[*at], std::string(text));
-    for (const Parameter& other : declared_) {
+    find_sources();
+    for (std::size_t other = 0; other < declared_.size(); ++other) {
         try {
-            require_fit(other, value(other.name).text);
+            if (source_[other] == *at) {
+                require_fit(declared_[other], text);
+            }
         } catch (const std::invalid_argument& error) {
             overrides_[*at] = before;
-            throw fail(fmt::format("`{}` takes its value: {}", other.name, error.what()));
+            find_sources();
+            throw fail(fmt::format("{} takes its value: {}", excerpt(declared_[other].name), error.what()));
         }
     }
 }
@@ -294,20 +310,16 @@ void Parameters::set(std::string_view name, std::string_view text) {
 bool Parameters::declares(std::string_view name) const { return find(name).has_value(); }
 
 ParameterValue Parameters::value(std::string_view name) const {
-    auto at = find(name);
-    // Ends, because a default refers only to parameters declared before it.
-    while (at) {
-        const Parameter& parameter = declared_[*at];
-        if (overrides_[*at]) {
-            return {*overrides_[*at], {fmt::format("--set {}={}", parameter.name, *overrides_[*at]), 0, 0}};
-        }
-        const std::string_view other = referred_name(parameter.default_text);
-        if (other.empty()) {
-            return {parameter.default_text, parameter.position};
-        }
-        at = find(other);
+    const auto at = find(name);
+    if (!at) {
+        throw std::invalid_argument(fmt::format("no parameter is called {}", excerpt(name)));
     }
-    throw std::invalid_argument(fmt::format("no parameter is called `{}`", name));
+    const std::size_t source = source_[*at];
+    const Parameter& parameter = declared_[source];
+    if (overrides_[source]) {
+        return {*overrides_[source], {setting_text(parameter.name, *overrides_[source]), 0, 0}};
+    }
+    return {parameter.default_text, parameter.position};
 }
 
 std::optional<double> Parameters::number(std::string_view name) const {
@@ -339,11 +351,12 @@ double Parameters::evaluate(std::string_view expression) const {
         }
         const auto at = find(name);
         if (!at) {
-            throw std::invalid_argument(fmt::format("unknown parameter `{}`{}", name, suggestion(name, names())));
+            throw std::invalid_argument(
+                fmt::format("unknown parameter {}{}", excerpt(name), suggestion(name, names())));
         }
         const auto plain = number(name);
         if (!plain) {
-            throw std::invalid_argument(fmt::format("arithmetic takes plain numbers, and `{}` is {} ({})", name,
+            throw std::invalid_argument(fmt::format("arithmetic takes plain numbers, and {} is {} ({})", excerpt(name),
                                                     noun(declared_[*at].kind), excerpt(value(name).text)));
         }
         parser.DefineConst(name, *plain);
@@ -359,14 +372,19 @@ double Parameters::evaluate(std::string_view expression) const {
         }
         return result;
     } catch (const mu::ParserError& error) {
-        throw std::invalid_argument(fmt::format("{} is no arithmetic: {}", excerpt(expression), error.GetMsg()));
+        throw std::invalid_argument(
+            fmt::format("{} is no arithmetic: {}", excerpt(expression), shown(error.GetMsg(), longest_echo)));
     }
+}
+
+std::string setting_text(std::string_view name, std::string_view value) {
+    return fmt::format("--set {}={}", shown(name, longest_echo), shown(value, longest_echo));
 }
 
 Setting parse_setting(std::string_view text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) {
-        throw InputError(fmt::format("--set {}: expected `name=value`", text));
+        throw InputError(fmt::format("--set {}: expected `name=value`", shown(text, longest_echo)));
     }
     std::string_view name = trimmed(text.substr(0, equals));
     Setting setting;
@@ -374,11 +392,11 @@ Setting parse_setting(std::string_view text) {
         setting.scope = name.substr(0, dot);
         name.remove_prefix(dot + 1);
         if (setting.scope.empty()) {
-            throw InputError(fmt::format("--set {}: expected a name before the point", text));
+            throw InputError(fmt::format("--set {}: expected a name before the point", shown(text, longest_echo)));
         }
     }
     if (name.empty()) {
-        throw InputError(fmt::format("--set {}: expected a name before `=`", text));
+        throw InputError(fmt::format("--set {}: expected a name before `=`", shown(text, longest_echo)));
     }
     setting.name = name;
     setting.value = trimmed(text.substr(equals + 1));
@@ -395,7 +413,7 @@ void apply_settings(std::span<const Setting> settings, std::span<const SettingTa
     for (const Setting& setting : settings) {
         const std::string written = setting.scope.empty() ? setting.name : setting.scope + "." + setting.name;
         const auto fail = [&](std::string_view message) -> InputError {
-            return InputError(fmt::format("--set {}={}: {}", written, setting.value, message));
+            return InputError(fmt::format("{}: {}", setting_text(written, setting.value), message));
         };
         std::vector<std::string> scopes;
         std::vector<std::string> known;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +38,8 @@ struct ParameterValue {
     SourcePosition position;
 };
 
-/// The declared parameters of one file and the values in force.
+/// The declared parameters of one file and the values in force. Cost: declaring, and looking up a value, is logarithmic
+/// in the number of parameters, a setting linear.
 class Parameters {
   public:
     /// A default `$other` gives the parameter the kind of `other`, which must be declared already.
@@ -63,8 +66,14 @@ class Parameters {
     std::optional<std::size_t> find(std::string_view name) const;
     std::vector<std::string> names() const;
 
+    /// Whose text the value in force is, for each parameter. Linear: a default refers only to parameters before it.
+    void find_sources();
+
     std::vector<Parameter> declared_;
+    std::map<std::string, std::size_t, std::less<>> place_of_;
     std::vector<std::optional<std::string>> overrides_;
+    std::vector<std::optional<std::size_t>> follows_;  ///< the parameter that the default refers to
+    std::vector<std::size_t> source_;
 };
 
 /// One `--set name=value`; `name` may be qualified with `topology.` or `workload.`.
@@ -73,6 +82,9 @@ struct Setting {
     std::string name;
     std::string value;
 };
+
+/// How messages name a setting: `--set name=value`, on one line and not at any length.
+std::string setting_text(std::string_view name, std::string_view value);
 
 /// Parses `name=value`. Throws: InputError if there is no `=` or the name is empty.
 Setting parse_setting(std::string_view text);

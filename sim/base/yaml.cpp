@@ -22,6 +22,8 @@ struct YamlValue::Text {
 
 namespace {
 
+constexpr std::size_t longest_path = 300;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_name(std::string_view text) {
@@ -38,12 +40,16 @@ std::optional<std::string_view> arithmetic_in(std::string_view text) {
     return std::nullopt;
 }
 
+bool lacks_closing_parenthesis(std::string_view text) {
+    return std::ranges::count(text, '(') > std::ranges::count(text, ')');
+}
+
 std::string with_key(const std::string& path, std::string_view key) {
     return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
 std::string labelled(const std::string& path, std::string_view message) {
-    return path.empty() ? std::string(message) : fmt::format("{}: {}", path, message);
+    return path.empty() ? std::string(message) : fmt::format("{}: {}", shown(path, longest_path), message);
 }
 
 /// The node as a pointer that keeps its whole document alive.
@@ -109,6 +115,12 @@ std::string YamlValue::written() const {
 
 YamlValue::Text YamlValue::resolved() const {
     const std::string read = written();
+    if (read.starts_with("$(") && lacks_closing_parenthesis(read)) {
+        fail(fmt::format(
+            "{} lacks a closing parenthesis; inside of {{...}} and [...] a comma ends the value: there, put "
+            "arithmetic with a comma in quotes, \"$(max(a, b))\"",
+            excerpt(read)));
+    }
     if (!read.starts_with('$') || read.starts_with("$(")) {
         return {read, {}};
     }
@@ -126,7 +138,7 @@ YamlValue::Text YamlValue::resolved() const {
     }
     const ParameterValue value = parameters_->value(name);
     const std::string from = value.position.line == 0 ? fmt::format(", from {}", to_text(value.position)) : "";
-    return {value.text, fmt::format(" (parameter `{}`{})", name, from)};
+    return {value.text, fmt::format(" (parameter {}{})", excerpt(name), from)};
 }
 
 std::string YamlValue::text() const {
@@ -142,7 +154,7 @@ std::string YamlValue::one_of(std::span<const std::string> allowed) const {
     if (std::ranges::find(allowed, read.text) == allowed.end()) {
         const auto nearest = nearest_word(read.text, allowed);
         fail(fmt::format("expected one of {}, got {}{}{}", fmt::join(allowed, ", "), excerpt(read.text), read.origin,
-                         nearest ? fmt::format(" — did you mean `{}`?", *nearest) : ""));
+                         nearest ? fmt::format(" — did you mean {}?", excerpt(*nearest)) : ""));
     }
     return read.text;
 }
@@ -275,7 +287,8 @@ YamlValue YamlMap::require(std::string_view key) {
         }
     }
     const auto nearest = nearest_word(key, present);
-    self_.fail(fmt::format("missing key `{}`{}", key, nearest ? fmt::format("; is `{}` meant for it?", *nearest) : ""));
+    self_.fail(
+        fmt::format("missing key `{}`{}", key, nearest ? fmt::format("; is {} meant for it?", excerpt(*nearest)) : ""));
 }
 
 std::optional<YamlValue> YamlMap::find(std::string_view key) {

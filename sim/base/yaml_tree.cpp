@@ -281,7 +281,7 @@ std::shared_ptr<const YamlDocument> parse_yaml_document(std::string_view text, s
         const SourcePosition position = error.mark.is_null()
                                             ? SourcePosition{document->name, 0, 0}
                                             : document->position(error.mark.line + 1, error.mark.column + 1);
-        throw InputError(position, fmt::format("not YAML: {}", error.msg));
+        throw InputError(position, fmt::format("not YAML: {}", shown(error.msg, 300)));
     }
     return document;
 }

@@ -67,3 +67,10 @@ TEST_CASE("excerpt: long texts are cut and control characters escaped", "[base]"
     }
     CHECK(excerpt(umlauts) == "`" + umlauts.substr(0, 120) + "…`");
 }
+
+TEST_CASE("InputError: stays on one line and is not of any length", "[base][error]") {
+    CHECK(std::string(InputError({"a\nb", 1, 2}, "x\n\x1b[31my").what()) == "a\\nb:1:2: x\\n\\x1b[31my");
+    CHECK(std::string(InputError("x\ny").what()) == "x\\ny");
+    CHECK(std::string(InputError({std::string(100'000, 'f'), 1, 2}, std::string(100'000, 'm')).what()).size() < 5000);
+    CHECK(suggestion("ab\nd", std::vector<std::string>{"ab\nc"}) == " — did you mean `ab\\nc`?");
+}

@@ -304,3 +304,45 @@ TEST_CASE("apply_settings: the order of the settings does not matter to follower
         CHECK(parameters.value("bucket").text == "150 MB");
     }
 }
+
+TEST_CASE("Parameters: a huge setting is echoed in part", "[base][error]") {
+    const std::string huge(100'000, '1');
+    const auto length = [](const auto& action) {
+        try {
+            action();
+        } catch (const InputError& error) {
+            return std::string(error.what()).size();
+        }
+        return std::size_t{0};
+    };
+    Parameters parameters = typical();
+    for (const auto& [name, value] :
+         {std::pair<std::string, std::string>{"nodes", huge}, {huge, "1"}, {"factor", huge}}) {
+        CHECK(length([&] { parameters.set(name, value); }) > 0);
+        CHECK(length([&] { parameters.set(name, value); }) < 1000);
+    }
+    CHECK(length([&] { parse_setting(huge); }) < 1000);
+    // A number all right, but out of range.
+    CHECK(length([&] { parameters.set("nodes", std::string(100'000, '0') + "99"); }) < 1000);
+}
+
+TEST_CASE("Parameters: a long chain of defaults follows its first, or where it is cut", "[base]") {
+    // Not linear in the chain for each value, or this would take minutes.
+    Parameters parameters;
+    parameters.declare(parameter("p0", "4"));
+    constexpr int last = 20'000;
+    for (int i = 1; i <= last; ++i) {
+        parameters.declare(parameter("p" + std::to_string(i), "$p" + std::to_string(i - 1)));
+    }
+    const std::string end = "p" + std::to_string(last);
+    CHECK(parameters.value(end).text == "4");
+    parameters.set("p0", "5");
+    CHECK(parameters.value(end).text == "5");
+    parameters.set("p10000", "6");
+    CHECK(parameters.value("p9999").text == "5");
+    CHECK(parameters.value(end).text == "6");
+    CHECK(to_text(parameters.value(end).position) == "--set p10000=6");
+    parameters.set("p0", "7");
+    CHECK(parameters.value("p9999").text == "7");
+    CHECK(parameters.value(end).text == "6");
+}

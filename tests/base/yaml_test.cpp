@@ -305,8 +305,14 @@ TEST_CASE("YamlValue: arithmetic stands where a count or a number is due", "[bas
     CHECK_THROWS_WITH(scalar("$(nods*2)").count(1, 9),
                       "f.yaml:9:4: v: unknown parameter `nods` — did you mean `nodes`?");
     CHECK_THROWS_WITH(scalar("$(1/0)").count(1, 9), "f.yaml:9:4: v: `1/0` has no finite value");
-    CHECK_THROWS_WITH(scalar("$(2*nodes").count(1, 9),
-                      Contains("expected a whole number such as `4`, got `$(2*nodes`"));
+    CHECK_THROWS_WITH(scalar("$(2*nodes").count(1, 9), Contains("v: `$(2*nodes` lacks a closing parenthesis"));
+    // The comma ends the value, as YAML has it.
+    CHECK_THROWS_WITH(value_of("v: {count: $(max(n,2)), gpus: 1}").map().require("count").count(1, 9),
+                      "f.yaml:1:12: v.count: `$(max(n` lacks a closing parenthesis; inside of {...} and [...] a comma "
+                      "ends the value: there, put arithmetic with a comma in quotes, \"$(max(a, b))\"");
+    CHECK_THROWS_WITH(value_of("v: [$(max((1),2))]").list().at(0).number(1, 9),
+                      Contains("lacks a closing parenthesis"));
+    CHECK(value_of("v: {count: \"$(max(1,2))\"}").map().require("count").count(1, 9) == 2);
     CHECK_THROWS_WITH(scalar("$(nodes)").text(),
                       "f.yaml:9:4: v: arithmetic is only possible where a number is due, got `$(nodes)`");
     CHECK_THROWS_WITH(scalar("$(nodes)").bandwidth(),
@@ -494,5 +500,20 @@ TEST_CASE("YamlFile: a cut or damaged file is an error with a message and nothin
             damaged[length] = c;
             attempt(damaged);
         }
+    }
+}
+
+TEST_CASE("YamlValue: a key with a line feed does not break the message into lines", "[base][error]") {
+    YamlMap map = value_of("v: {\"band\\nwidth\": {x: 1}}").map();
+    CHECK_THROWS_WITH(map.require("bandwidth"),
+                      "f.yaml:1:4: v: missing key `bandwidth`; is `band\\nwidth` meant for it?");
+    CHECK_THROWS_WITH(map.entries().front().second.list(),
+                      "f.yaml:1:20: v.band\\nwidth: expected a list, got a mapping");
+    const std::string huge(100'000, 'k');
+    try {
+        value_of("v: {" + huge + ": 1}").map().entries().front().second.list();
+        FAIL("a scalar is no list");
+    } catch (const InputError& error) {
+        CHECK(std::string(error.what()).size() < 1000);
     }
 }
