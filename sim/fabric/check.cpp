@@ -335,6 +335,42 @@ void find_mixed_bundles(const Fabric& fabric, std::vector<Finding>& findings) {
     }
 }
 
+/// Cables to a switch of the fabric that are slower than those of most other endpoints of the same kind there.
+void find_slow_cables(const Fabric& fabric, std::vector<Finding>& findings) {
+    std::vector<VertexId> slow;
+    std::vector<VertexId> switches;
+    for (std::size_t i = 0; i < fabric.vertex_count(); ++i) {
+        const auto id = id_at<VertexId>(i);
+        if (fabric.vertex(id).kind != VertexKind::switch_ || fabric.vertex(id).node) {
+            continue;
+        }
+        std::map<std::pair<VertexKind, Tier>, std::map<double, std::vector<VertexId>>> by_rate;
+        for (const LinkId link : fabric.links_out_of(id)) {
+            const Vertex& end = fabric.vertex(fabric.to(link));
+            if (end.kind != VertexKind::switch_) {
+                by_rate[{end.kind, fabric.link(link).tier}][fabric.link(link).bandwidth.value].push_back(
+                    fabric.to(link));
+            }
+        }
+        for (const auto& [kind, rates] : by_rate) {
+            const auto usual = std::max_element(rates.begin(), rates.end(), [](const auto& a, const auto& b) {
+                return a.second.size() < b.second.size();
+            });
+            for (auto rate = rates.begin(); rate != usual; ++rate) {
+                slow.insert(slow.end(), rate->second.begin(), rate->second.end());
+                switches.push_back(id);
+            }
+        }
+    }
+    if (!slow.empty()) {
+        findings.push_back({Severity::warning, Concern::slow_cable,
+                            fmt::format("{} slower than those of most others on the same switch (such as {}): {}",
+                                        slow.size() == 1 ? "1 cable is" : fmt::format("{} cables are", slow.size()),
+                                        fabric.vertex(switches.front()).name, names(fabric, slow)),
+                            slow});
+    }
+}
+
 /// What a node is made of, so that two alike compare equal.
 struct NodeShape {
     std::map<std::tuple<VertexKind, std::string>, std::size_t> devices;
@@ -350,12 +386,20 @@ struct NodeShape {
 
 NodeShape shape_of(const Fabric& fabric, NodeId node) {
     NodeShape shape;
+    bool edge = false;
     for (const VertexId vertex : fabric.vertices_of(node)) {
         ++shape.devices[{fabric.vertex(vertex).kind, fabric.vertex(vertex).device}];
         for (const LinkId id : fabric.links_out_of(vertex)) {
             const Link& link = fabric.link(id);
-            auto& links = fabric.vertex(fabric.to(id)).node == node ? shape.inner_links : shape.outer_links;
+            const bool inner = fabric.vertex(fabric.to(id)).node == node;
+            auto& links = inner ? shape.inner_links : shape.outer_links;
             ++links[{link.tier, link.bandwidth.value, link.latency.value}];
+            edge = edge || (!inner && fabric.vertex(fabric.to(id)).kind != VertexKind::switch_);
+        }
+    }
+    if (edge) {  // nodes joined directly are a grid, whose border has fewer neighbours: only the kinds of link count
+        for (auto& [link, count] : shape.outer_links) {
+            count = 1;
         }
     }
     return shape;
@@ -446,6 +490,8 @@ std::string_view name_of(Concern concern) {
             return "mixed-bundle";
         case Concern::unlike_nodes:
             return "unlike-nodes";
+        case Concern::slow_cable:
+            return "slow-cable";
         case Concern::slow_nic_bus:
             return "slow-nic-bus";
     }
@@ -464,6 +510,7 @@ std::vector<Finding> check(const Fabric& fabric) {
     find_rounding(fabric, findings);
     find_mixed_bundles(fabric, findings);
     find_unlike_nodes(fabric, findings);
+    find_slow_cables(fabric, findings);
     std::stable_sort(findings.begin(), findings.end(),
                      [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
     return findings;

@@ -29,6 +29,7 @@ enum class Concern : std::uint8_t {
     rounded_oversubscription,
     mixed_bundle,
     unlike_nodes,
+    slow_cable,
     slow_nic_bus
 };
 

@@ -144,7 +144,7 @@ std::vector<VertexId> expand(const YamlValue& value, const Names& names) {
 void add_vertices(Assembly& assembly, const YamlValue& value, const Catalogue& catalogue) {
     Names names(assembly.builder());
     std::map<std::string, NodeId> nodes;
-    for (const YamlValue& item : counted_list(value, "vertices")) {
+    for (const YamlValue& item : counted_list(value, "entries of `vertices`")) {
         YamlMap map = item.map();
         const YamlValue name_value = map.require("name");
         const std::string name = name_value.text();
@@ -182,7 +182,7 @@ void add_vertices(Assembly& assembly, const YamlValue& value, const Catalogue& c
 void add_links(Assembly& assembly, const YamlValue& value, const Catalogue& catalogue) {
     const Names names(assembly.builder());
     const auto name_of_vertex = [&](VertexId id) -> const std::string& { return assembly.builder().vertex(id).name; };
-    const std::vector<YamlValue> items = counted_list(value, "links");
+    const std::vector<YamlValue> items = counted_list(value, "entries of `links`");
     std::unordered_map<std::uint64_t, std::size_t> joined;  // two vertices to the item that joined them
     for (std::size_t i = 0; i < items.size(); ++i) {
         const YamlValue& item = items[i];

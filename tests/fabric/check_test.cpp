@@ -28,6 +28,7 @@ using Lines = std::vector<std::string>;
 TEST_CASE("check: finds nothing in a sound fabric", "[fabric]") {
     CHECK(findings(load_shipped("dgx-h100")).empty());
     CHECK(findings(load_shipped("torus-3d")).empty());
+    CHECK(findings(load_shipped("torus-3d", {{"wraparound", "false"}})).empty());  // its border has fewer links
     CHECK(findings(load_text("node: {count: 1, gpus: {count: 1}}")).empty());
 }
 
@@ -150,6 +151,17 @@ fabric: {kind: single-switch, switch: {}, link: NDR}
 )")) == Lines{"warning unlike-nodes: 1 node of 4 unlike the others, such as that of node3.gpu0: 3 H100-SXM gpu where "
               "the others "
               "have 4"});
+}
+
+TEST_CASE("check: names a GPU whose cable is slower than its peers'", "[fabric]") {
+    CHECK(findings(load_text(R"(
+vertices:
+  - {name: gpu, kind: gpu, count: 4}
+  - {name: sw, kind: switch, model: QM8700}
+links:
+  - {between: ["gpu[0-2]", sw], model: HDR}
+  - {between: [gpu3, sw], model: EDR}
+)")) == Lines{"warning slow-cable: 1 cable is slower than those of most others on the same switch (such as sw): gpu3"});
 }
 
 TEST_CASE("check: tells NICs whose bus is slower than their network", "[fabric]") {

@@ -111,7 +111,7 @@ links:
     - {name: gpu, kind: gpu, count: 2}
     - {name: switch, kind: switch}
 links: []
-)") == "t.yaml:2:10: vertices.count: 3 vertices are declared, but 2 are listed");
+)") == "t.yaml:2:10: vertices.count: 3 entries of `vertices` are declared, but 2 are listed");
     CHECK(load_error(R"(vertices:
   - {name: gpu, kind: gpu, count: 2}
   - {name: switch, kind: switch}
@@ -120,7 +120,7 @@ links:
   list:
     - {between: [gpu0, switch], bandwidth: 1 GB/s, latency: 1 us}
     - {between: [gpu1, switch], bandwidth: 1 GB/s, latency: 1 us}
-)") == "t.yaml:5:10: links.count: 1 links are declared, but 2 are listed");
+)") == "t.yaml:5:10: links.count: 1 entries of `links` are declared, but 2 are listed");
     CHECK(load_error(R"(vertices:
   - {name: gpu, kind: gpu, count: 2}
   - {name: switch, kind: switch}
