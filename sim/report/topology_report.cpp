@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -74,12 +75,33 @@ std::string per_gpu(const TopologyReport& report) {
     return text;
 }
 
+/// Down over up, or over what goes across where nothing goes up.
+std::string oversubscription_text(const fabric::SwitchTier& tier) {
+    if (tier.oversubscription) {
+        return fmt::format("{:.4g}:1", *tier.oversubscription);
+    }
+    return tier.across.value > 0.0 ? fmt::format("{:.4g}:1 across", tier.down / tier.across) : "-";
+}
+
+/// One line for each tier, with a column for links among its switches if any has them.
 std::string tiers(const TopologyReport& report) {
-    Table table({{"Switches of the fabric", "", Align::left}, {"switches"}, {"down"}, {"up"}, {"oversubscription"}});
-    for (const fabric::SwitchTier& tier : report.summary.tiers) {
-        table.add({fmt::format("  tier {}", tier.height), grouped(static_cast<double>(tier.switches.size())),
-                   rate_text(tier.down), rate_text(tier.up),
-                   tier.oversubscription ? fmt::format("{:.4g}:1", *tier.oversubscription) : "-"});
+    const auto& all = report.summary.tiers;
+    const bool sideways = std::ranges::any_of(all, [](const auto& tier) { return tier.across.value > 0.0; });
+    std::vector<Column> columns{{"Switches of the fabric", "", Align::left}, {"switches"}, {"down"}, {"up"}};
+    if (sideways) {
+        columns.push_back({"across"});
+    }
+    columns.push_back({"oversubscription"});
+    Table table(columns);
+    for (const fabric::SwitchTier& tier : all) {
+        std::vector<std::string> cells{fmt::format("  tier {}", tier.height),
+                                       grouped(static_cast<double>(tier.switches.size())), rate_text(tier.down),
+                                       rate_text(tier.up)};
+        if (sideways) {
+            cells.push_back(rate_text(tier.across));
+        }
+        cells.push_back(oversubscription_text(tier));
+        table.add(cells);
     }
     return table.text("", page_width);
 }

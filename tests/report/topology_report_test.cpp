@@ -55,6 +55,17 @@ Switches of the fabric  switches      down  up  oversubscription
 )");
 }
 
+TEST_CASE("write_text: switches that are cabled sideways show it, and what it leaves of the bandwidth from below",
+          "[report]") {
+    const auto fabric = hand_made::star(4);
+    auto summary = summary_of(fabric);
+    summary.tiers.front().across = 100_GBps;  // 200 from below over 100
+    std::ostringstream out;
+    write_text(out, TopologyReport{fabric, summary});
+    CHECK_THAT(out.str(), Catch::Contains("down  up    across  oversubscription\n") &&
+                              Catch::Contains("200 GB/s   -  100 GB/s        2:1 across\n"));
+}
+
 TEST_CASE("write_text: a bandwidth that some GPUs do not have starts at 0", "[report]") {
     const auto fabric = hand_made::star(4);
     auto summary = summary_of(fabric);
