@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -51,9 +54,14 @@ YamlFile YamlFile::parse(std::string_view text, std::string name) {
     file.parameters_ = std::make_shared<Parameters>();
     YamlMap root = YamlValue(file.node_, file.parameters_, "").map();
     if (const auto declarations = root.find("parameters")) {
-        YamlMap map = declarations->map();
-        for (const auto& [parameter, value] : map.entries()) {
-            file.parameters_->declare(read_parameter(parameter, map.key_position(parameter), value));
+        const auto values = declarations->map().entries();
+        // Positions by place, since looking each key up among the others is quadratic.
+        const auto& top = std::get<YamlEntries>(document->root->content);
+        const auto& entries =
+            std::get<YamlEntries>(std::ranges::find(top, "parameters", &YamlEntry::key)->value->content);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const SourcePosition position = document->position(entries[i].line, entries[i].column);
+            file.parameters_->declare(read_parameter(values[i].first, position, values[i].second));
         }
     }
     return file;

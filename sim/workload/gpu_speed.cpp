@@ -17,7 +17,8 @@ namespace {
 
 std::string described(const fabric::Fabric& fabric, VertexId gpu) {
     const std::string& model = fabric.gpu_model(gpu).name;
-    return fmt::format("GPU `{}`{}", fabric.vertex(gpu).name, model.empty() ? "" : fmt::format(" ({})", model));
+    return fmt::format("GPU {}{}", excerpt(fabric.vertex(gpu).name),
+                       model.empty() ? "" : fmt::format(" ({})", shown(model, 60)));
 }
 
 /// The peak of a GPU in the precision of the workload.
@@ -35,10 +36,9 @@ FlopRate peak_of(const fabric::Fabric& fabric, VertexId gpu, const Compute& comp
             known.push_back(fmt::format("`{}`", other));
         }
     }
-    compute.position.fail(
-        fmt::format("the {} of topology `{}` has no `{}`, which layers in FLOPs need in {}; it has {}",
-                    described(fabric, gpu), fabric.name(), key, compute.precision,
-                    known.empty() ? "none at all" : fmt::format("{}", fmt::join(known, ", "))));
+    compute.position.fail(fmt::format("the {} of topology {} has no `{}`, which layers in FLOPs need in {}; it has {}",
+                                      described(fabric, gpu), excerpt(fabric.name()), key, compute.precision,
+                                      known.empty() ? "none at all" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 Speed speed_of(const fabric::Fabric& fabric, VertexId gpu, const std::optional<Compute>& compute,
@@ -53,9 +53,9 @@ Speed speed_of(const fabric::Fabric& fabric, VertexId gpu, const std::optional<C
         const auto bandwidth = fabric.gpu_model(gpu).memory_bandwidth;
         if (!bandwidth) {
             optimizer.in_bytes->fail(fmt::format(
-                "the {} of topology `{}` has no `memory_bandwidth`, which this needs: give it one, or give the "
+                "the {} of topology {} has no `memory_bandwidth`, which this needs: give it one, or give the "
                 "optimizer's `time`",
-                described(fabric, gpu), fabric.name()));
+                described(fabric, gpu), excerpt(fabric.name())));
         }
         speed.gpu.optimizer = Seconds{optimizer.bytes / (bandwidth->value * optimizer.efficiency)};
     }

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/text_file.h"
+
 namespace lockstep::workload {
 
 namespace {
@@ -201,7 +203,7 @@ class LayerReader {
 
 /// What is wrong, without the `--set name=text: ` that Parameters puts before it: here no flag was given.
 std::string without_setting(std::string_view what, std::string_view name, std::string_view text) {
-    const std::string prefix = fmt::format("--set {}={}: ", name, text);
+    const std::string prefix = setting_text(name, text) + ": ";
     return std::string(what.starts_with(prefix) ? what.substr(prefix.size()) : what);
 }
 
@@ -213,6 +215,17 @@ std::filesystem::path network_path(const YamlValue& name, const DataFiles& data)
         const std::vector<std::string> known = data.names("models/networks");
         name.fail(fmt::format("unknown network {}{}", excerpt(text), suggestion(text, known)));
     }
+}
+
+YamlFile network_file(const YamlValue& name, const std::filesystem::path& path) {
+    const auto text = [&] {
+        try {
+            return read_text_file(path);
+        } catch (const InputError& error) {
+            name.fail(error.what());
+        }
+    };
+    return YamlFile::parse(text(), path.string());
 }
 
 }  // namespace
@@ -236,7 +249,7 @@ LayerTable read_layers(YamlMap& map, std::optional<Bytes> gradient_element) {
 
 LayerTable load_network(const YamlValue& name, const DataFiles& data, const YamlValue* sequence,
                         std::optional<Bytes> gradient_element) {
-    YamlFile file = YamlFile::load(network_path(name, data));
+    YamlFile file = network_file(name, network_path(name, data));
     YamlMap root = file.root();
     if (file.parameters().declares("sequence")) {
         if (sequence == nullptr) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/collective/algorithm.h"
+#include "sim/collective/communicator.h"
 #include "sim/workload/data_parallel.h"
 #include "sim/workload/gpu_speed.h"
 #include "sim/workload/layers.h"
@@ -28,12 +29,13 @@ struct DataParallel {
     Bytes bucket;
     Overlap overlap = Overlap::with_backward;
     std::string algorithm;
+    std::optional<YamlValue> algorithm_at;
     std::optional<Bytes> gradient_element;
 };
 
 std::size_t read_ranks(YamlMap& root, const Places& places) {
     if (places.size() == 0) {
-        root.self().fail(fmt::format("the topology `{}` has no GPU to train on", places.fabric.name()));
+        root.self().fail(fmt::format("the topology {} has no GPU to train on", excerpt(places.fabric.name())));
     }
     const auto ranks = root.find("ranks");
     if (!ranks || ranks->text() == "all") {
@@ -43,9 +45,9 @@ std::size_t read_ranks(YamlMap& root, const Places& places) {
     if (wanted > places.size()) {
         ranks->fail(
             places.placement.empty()
-                ? fmt::format("workload needs {} GPUs but the topology `{}` has {}: make the topology larger (its "
+                ? fmt::format("workload needs {} GPUs but the topology {} has {}: make the topology larger (its "
                               "`nodes`, `gpus` or `racks`) or lower `ranks`",
-                              wanted, places.fabric.name(), places.size())
+                              wanted, excerpt(places.fabric.name()), places.size())
                 : fmt::format("workload needs {} GPUs but the placement has {}: add GPUs to it or lower `ranks`",
                               wanted, places.size()));
     }
@@ -87,10 +89,27 @@ DataParallel read_data_parallel(const YamlValue& value) {
             }
         }
         result.algorithm = algorithm->one_of(known);
+        result.algorithm_at = algorithm;
     }
     result.gradient_element = read_gradient_element(map);
     map.finish();
     return result;
+}
+
+/// Throws: InputError at the algorithm that was chosen if it cannot serve the gradients on these GPUs.
+void require_algorithm(const DataParallel& data_parallel, const Places& places, const TaskGraph& graph) {
+    if (!data_parallel.algorithm_at || data_parallel.algorithm == "auto" || graph.calls.empty()) {
+        return;
+    }
+    const auto gpus = places.placement.empty()
+                          ? collective::default_placement(places.fabric, graph.ranks)
+                          : std::vector(places.placement.begin(),
+                                        places.placement.begin() + static_cast<std::ptrdiff_t>(graph.ranks));
+    const collective::Communicator communicator(places.fabric, gpus);
+    const collective::Algorithm& algorithm = collective::algorithm_named(data_parallel.algorithm);
+    if (const auto obstacle = algorithm.obstacle(communicator, graph.calls.front().request)) {
+        data_parallel.algorithm_at->fail(*obstacle);
+    }
 }
 
 LayerTable read_table(YamlMap& root, const DataFiles& data, std::optional<Bytes> gradient_element) {
@@ -248,6 +267,7 @@ TaskGraph load_workload(const YamlFile& file, const DataFiles& data, const fabri
         graph.communicators.front()[rank] = id_at<RankId>(rank);
     }
     graph.calls = gradient_calls(buckets, data_parallel.algorithm, 0);
+    require_algorithm(data_parallel, places, graph);
 
     Speeds speeds = speeds_of(places, graph.ranks, compute, optimizer);
     for (const Speed& speed : speeds.distinct) {

@@ -266,3 +266,20 @@ TEST_CASE("workload errors: a setting is named as where the value is from", "[wo
         Catch::EndsWith("ranks: expected a whole number such as `4`, got `many` (parameter `ranks`, from --set "
                         "ranks=many)"));
 }
+
+TEST_CASE("workload errors: an algorithm that cannot serve these GPUs is named at its place", "[workload][error]") {
+    CHECK(message(timed("data_parallel: {algorithm: nvls}", "data_parallel: {bucket: 1 MB}")) ==
+          "job.yaml:5:28: data_parallel.algorithm: nvls needs a switch that can reduce and that all ranks are cabled "
+          "to");
+    CHECK(message(timed("data_parallel: {algorithm: ring}", "data_parallel: {bucket: 1 MB}")) == "no error");
+}
+
+TEST_CASE("workload errors: a network that cannot be read is named at its place", "[workload][error]") {
+    CHECK(message("ranks: 2\nnetwork: /nonexist.yaml\ndata_parallel: {}\noptimizer: {time: 0 s}\n") ==
+          "job.yaml:2:10: network: /nonexist.yaml: no such file");
+}
+
+TEST_CASE("workload errors: a key with a line feed does not break the message into lines", "[workload][error]") {
+    CHECK(message(timed("\"for\\nward\": 1 ms", "forward: 1 ms")) ==
+          "job.yaml:4:5: layers[0]: missing key `forward`; is `for\\nward` meant for it?");
+}
