@@ -80,7 +80,8 @@ Rows run_sizes(const std::string& algorithm, const collective::Communicator& com
     const std::vector<std::string> names = is_all ? std::vector<std::string>() : named_algorithms(algorithm);
     Rows result;
     for (const Bytes bytes : sizes) {
-        const collective::Request sized{request.operation, bytes, request.root};
+        collective::Request sized = request;
+        sized.bytes = bytes;
         if (is_all) {
             run_all(result, communicator, sized, settings);
         }
@@ -164,7 +165,7 @@ int collective_command(const CollectiveOptions& options) {
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        return run_sizes(options.algorithm, communicator, {operation, {}, root}, all_sizes, settings);
+        return run_sizes(options.algorithm, communicator, {.operation = operation, .root = root}, all_sizes, settings);
     };
     const Rows result = simulate();
     const report::CollectiveReport report{fabric,

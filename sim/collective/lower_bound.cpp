@@ -22,6 +22,8 @@ struct Party {
     double blocks = 0;    ///< bytes of the vector that belong to its ranks, rounded as schedules round them
     Bandwidth rate = {};  ///< of what leads out of it, one direction
     bool has_root = false;
+    double sent = 0;      ///< bytes that must leave it, where the operation says who sends what to whom
+    double received = 0;  ///< and come in
 };
 
 /// Bytes of the blocks of all parties, the whole vector, and how many ranks share it.
@@ -48,8 +50,19 @@ Share least_share(Operation operation, const Party& party, const Vector& vector)
             return {party.blocks, elsewhere};
         case Operation::broadcast:
             return party.has_root ? Share{vector.bytes, 0} : Share{0, vector.bytes};
+        case Operation::reduce:  // as a broadcast, the other way round
+            return party.has_root ? Share{0, vector.bytes} : Share{vector.bytes, 0};
+        case Operation::scatter:
+            return party.has_root ? Share{elsewhere, 0} : Share{0, party.blocks};
+        case Operation::gather:
+            return party.has_root ? Share{0, elsewhere} : Share{party.blocks, 0};
         case Operation::all_to_all:  // a block of each of its ranks for every other one, and the reverse
             return {party.ranks * elsewhere, (vector.ranks - party.ranks) * party.blocks};
+        case Operation::all_to_all_v:
+        case Operation::send_recv:
+            return {party.sent, party.received};
+        case Operation::barrier:
+            return {0, 0};
     }
     return {0, 0};
 }
@@ -63,8 +76,14 @@ double least_total(Operation operation, std::span<const Party> parties, const Ve
         case Operation::reduce_scatter:
         case Operation::all_gather:
         case Operation::broadcast:
+        case Operation::reduce:
             return others * vector.bytes;
-        case Operation::all_to_all: {
+        case Operation::gather:
+        case Operation::scatter:
+        case Operation::all_to_all:
+        case Operation::all_to_all_v:
+        case Operation::send_recv:
+        case Operation::barrier: {
             double total = 0;
             for (const Party& party : parties) {
                 total += least_share(operation, party, vector).out;
@@ -271,11 +290,39 @@ Seconds least_latency(const Communicator& communicator) {
     return {least < far ? least : 0.0};
 }
 
+/// Adds what `rank` must send, where the operation says to whom, to the parties it leaves and enters.
+void count_addressed(const Communicator& communicator, const Request& request, RankId rank,
+                     std::vector<Party>& gpus_by_rank, std::vector<Party>& nodes) {
+    const auto count = [&](RankId to, double bytes) {
+        if (to == rank) {
+            return;
+        }
+        gpus_by_rank[index(rank)].sent += bytes;
+        gpus_by_rank[index(to)].received += bytes;
+        const std::size_t from_node = communicator.node_of(rank);
+        const std::size_t to_node = communicator.node_of(to);
+        if (from_node != to_node) {
+            nodes[from_node].sent += bytes;
+            nodes[to_node].received += bytes;
+        }
+    };
+    const std::size_t ranks = communicator.size();
+    if (request.operation == Operation::send_recv) {
+        count(id_at<RankId>((index(rank) + 1) % ranks), static_cast<double>(request.bytes.value));
+    } else if (request.operation == Operation::all_to_all_v) {
+        for (std::size_t to = 0; to < ranks; ++to) {
+            const auto peer = id_at<RankId>(to);
+            count(peer, static_cast<double>(request.sizes->at(rank, peer).value));
+        }
+    }
+}
+
 }  // namespace
 
 Seconds lower_bound(const Communicator& communicator, const Request& request) {
     const std::size_t ranks = communicator.size();
-    if (ranks == 1 || request.bytes.value == 0) {
+    const bool moves_nothing = request.bytes.value == 0 && request.operation != Operation::barrier;
+    if (ranks == 1 || moves_nothing) {
         return {};
     }
     // Blocks of whole bytes differ in size: a GPU with the smaller ones may be the slow one.
@@ -284,16 +331,20 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
             chunk_bytes(request.bytes, static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(index(rank)), 1);
         return static_cast<double>(bytes.value);
     };
-    std::vector<Party> gpus;
+    std::vector<Party> gpus(ranks);  // by rank
     std::vector<Party> nodes;
     for (std::size_t j = 0; j < communicator.nodes().size(); ++j) {
         const NodeParties parties(communicator, j, request.root);
         nodes.push_back(parties.node());
         for (std::size_t place = 0; place < communicator.nodes()[j].size(); ++place) {
-            gpus.push_back(parties.gpu(place, request.root));
-            gpus.back().blocks = block(communicator.nodes()[j][place]);
-            nodes.back().blocks += gpus.back().blocks;
+            const RankId rank = communicator.nodes()[j][place];
+            gpus[index(rank)] = parties.gpu(place, request.root);
+            gpus[index(rank)].blocks = block(rank);
+            nodes.back().blocks += gpus[index(rank)].blocks;
         }
+    }
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        count_addressed(communicator, request, id_at<RankId>(rank), gpus, nodes);
     }
     const Vector vector{static_cast<double>(request.bytes.value), static_cast<double>(ranks)};
     const Reducers reducers = reducers_of(communicator);

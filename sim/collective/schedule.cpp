@@ -11,8 +11,10 @@ namespace lockstep::collective {
 
 namespace {
 
-constexpr std::array all_operations{Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
-                                    Operation::broadcast, Operation::all_to_all};
+constexpr std::array all_operations{Operation::all_reduce,   Operation::reduce_scatter, Operation::all_gather,
+                                    Operation::broadcast,    Operation::reduce,         Operation::all_to_all,
+                                    Operation::all_to_all_v, Operation::gather,         Operation::scatter,
+                                    Operation::send_recv,    Operation::barrier};
 
 }  // namespace
 
@@ -26,13 +28,30 @@ std::string_view name_of(Operation operation) {
             return "all_gather";
         case Operation::broadcast:
             return "broadcast";
+        case Operation::reduce:
+            return "reduce";
         case Operation::all_to_all:
             return "all_to_all";
+        case Operation::all_to_all_v:
+            return "all_to_all_v";
+        case Operation::gather:
+            return "gather";
+        case Operation::scatter:
+            return "scatter";
+        case Operation::send_recv:
+            return "send_recv";
+        case Operation::barrier:
+            return "barrier";
     }
     throw std::invalid_argument("name_of: no such operation");
 }
 
 std::span<const Operation> operations() { return all_operations; }
+
+bool has_root(Operation operation) {
+    return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::gather ||
+           operation == Operation::scatter;
+}
 
 Operation operation_named(std::string_view name) {
     std::vector<std::string> known;
@@ -60,6 +79,14 @@ Bytes chunk_bytes(Bytes total, std::uint32_t chunks, std::uint32_t first, std::u
     return {static_cast<std::int64_t>(begin_of(std::uint64_t{first} + count) - begin_of(first))};
 }
 
+Bytes message_bytes(const SizeMatrix& sizes, RankId sender, std::uint32_t first, std::uint32_t count) {
+    Bytes sum;
+    for (std::uint32_t chunk = first; chunk < first + count; ++chunk) {
+        sum += sizes.at(sender, id_at<RankId>(chunk));
+    }
+    return sum;
+}
+
 double busbw_factor(Operation operation, std::size_t ranks) {
     const auto n = static_cast<double>(ranks);
     switch (operation) {
@@ -68,9 +95,16 @@ double busbw_factor(Operation operation, std::size_t ranks) {
         case Operation::reduce_scatter:
         case Operation::all_gather:
         case Operation::all_to_all:
+        case Operation::all_to_all_v:
+        case Operation::gather:
+        case Operation::scatter:
             return (n - 1) / n;
         case Operation::broadcast:
+        case Operation::reduce:
+        case Operation::send_recv:
             return 1;
+        case Operation::barrier:
+            return 0;
     }
     throw std::invalid_argument("busbw_factor: no such operation");
 }

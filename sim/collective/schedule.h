@@ -13,10 +13,25 @@
 
 namespace lockstep::collective {
 
-enum class Operation : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, all_to_all };
+/// What the ranks want done; as nccl-tests names them, and MPI's barrier.
+enum class Operation : std::uint8_t {
+    all_reduce,
+    reduce_scatter,
+    all_gather,
+    broadcast,
+    reduce,
+    all_to_all,
+    all_to_all_v,  ///< all_to_all with a size of its own for each pair of ranks
+    gather,        ///< the blocks of all ranks, at the root
+    scatter,       ///< the blocks of the root's vector, one at each rank
+    send_recv,     ///< every rank's vector to the next rank, the last one's to the first
+    barrier,       ///< no data: nobody ends before everybody has started
+};
 
 std::string_view name_of(Operation operation);
 std::span<const Operation> operations();
+/// Of broadcast, reduce, gather and scatter one rank is the root.
+bool has_root(Operation operation);
 /// Throws: InputError with the nearest known name.
 Operation operation_named(std::string_view name);
 
@@ -32,11 +47,27 @@ enum class Verb : std::uint8_t {
                         ///< contribute
     multicast,          ///< chunks to every member of `group` (itself included) through the switch; does not wait
     receive_multicast,  ///< chunks from the multicast of `peer`, stored
+    contribute_to_all,  ///< offers chunks to an in-switch reduction whose sum goes to every member of `group`; `peer`
+                        ///< tells reductions apart that go on at once, by convention a member; does not wait
+    receive_sum,        ///< that sum, stored; waits for all to contribute
+    copy,               ///< chunks of the rank's own, from `from_buffer` and `from`; takes no time
+    reduce,             ///< the same, added to what is there; takes no time
+    signal,             ///< counts `event` of the rank up; does not wait
+    wait,               ///< waits until `event` of the rank is above zero and counts it down
 };
 
-/// Where chunks live. All operations work in place on `data`, except all_to_all, which reads `data` and stores in
-/// `received`; there a rank's chunks for itself are in place from the start and need no instruction.
-enum class Buffer : std::uint8_t { data, received };
+/// Where chunks live. Every rank starts with its vector in `data` (initial_contents in prover.h says which chunks of
+/// it); results are due in Schedule::result. all_to_all and send_recv, whose result is not the vector changed in place,
+/// end in `received`; there a rank's chunks for itself are in place from the start and need no instruction.
+enum class Buffer : std::uint8_t { data, received, scratch };
+
+/// How many bytes each rank has for each other: of all_to_all_v.
+struct SizeMatrix {
+    std::uint32_t ranks = 0;
+    std::vector<Bytes> bytes = {};  ///< by sender, then receiver
+
+    Bytes at(RankId from, RankId to) const { return bytes[index(from) * ranks + index(to)]; }
+};
 
 /// A chunk number that moves with the loop: offset + scale * order[(first + stride * iteration) mod modulus], the
 /// modulo never negative. Requires: modulus >= 1.
@@ -60,7 +91,13 @@ struct Instruction {
     RankId peer{};       ///< the other side; of in-switch verbs, the rank that reads or multicasts
     ChunkIndex chunk{};  ///< the first of `count` consecutive chunks
     std::uint32_t count = 1;
-    std::uint32_t group = 0;  ///< in-switch verbs: index into Schedule::groups
+    /// One message of scattered chunks: their numbers, instead of `chunk` and `count`. Only in threads of one round and
+    /// blocks of one iteration. The n-th chunk that is sent is the n-th that is taken.
+    std::shared_ptr<const std::vector<std::uint32_t>> chunks = nullptr;
+    std::uint32_t group = 0;            ///< in-switch verbs: index into Schedule::groups
+    Buffer from_buffer = Buffer::data;  ///< of copy and reduce
+    ChunkIndex from = {};               ///< of copy and reduce: the first of `count` chunks
+    std::uint32_t event = 0;            ///< of signal and wait: a number of the rank's own
 };
 
 /// A loop: the body, once for each iteration.
@@ -70,8 +107,9 @@ struct Block {
 };
 
 /// Instructions that a rank runs one after the other: the blocks in order, and that `rounds` times, every chunk number
-/// moved on by `round_stride` a round. Threads of one rank run side by side and share nothing but the links. Within a
-/// channel, at most one thread of a rank sends to a given peer, and at most one receives from it.
+/// moved on by `round_stride` a round. Threads of one rank run side by side: they share the rank's buffers, its links,
+/// and its events, by which one can wait for another. Within a channel, at most one thread of a rank sends to a given
+/// peer, and at most one receives from it.
 struct Thread {
     std::uint32_t channel = 0;
     std::uint32_t rounds = 1;
@@ -82,16 +120,21 @@ struct Thread {
 using RankProgram = std::vector<Thread>;
 
 /// A collective's algorithm for one communicator: a program per rank, with loops kept as loops (memory per rank does
-/// not grow with the number of steps). The vector (nccl-tests' size: for reduce_scatter, all_gather and all_to_all the
-/// total over ranks) is cut into `chunks` pieces of equal size but for rounding; nothing is lost.
+/// not grow with the number of steps). The vector (nccl-tests' size: for reduce_scatter, all_gather, all_to_all, gather
+/// and scatter the total over ranks) is cut into `chunks` pieces of equal size but for rounding; nothing is lost. Where
+/// the operation has blocks of ranks (those five), block r is the r-th of `ranks` equal runs of chunks, so that `ranks`
+/// divides `chunks`. Of all_to_all_v chunk r of a rank is what it has for rank r.
 struct Schedule {
     std::string algorithm = {};
     Operation operation = Operation::all_reduce;
     std::uint32_t ranks = 1;
     std::uint32_t channels = 1;
     std::uint32_t chunks = 1;
-    RankId root{};                              ///< of broadcast
+    std::uint32_t scratch_chunks = 0;           ///< of each rank; as large as those of the vector
+    Buffer result = Buffer::data;               ///< where the result is due
+    RankId root{};                              ///< where has_root(operation)
     std::vector<std::vector<RankId>> groups{};  ///< members of in-switch operations
+    std::shared_ptr<const SizeMatrix> sizes{};  ///< of all_to_all_v
     std::function<RankProgram(RankId)> program{};
 };
 
@@ -99,8 +142,12 @@ struct Schedule {
 /// total/chunks).
 Bytes chunk_bytes(Bytes total, std::uint32_t chunks, std::uint32_t first, std::uint32_t count);
 
-/// busbw / algbw as nccl-tests defines it: 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter, all_gather and
-/// all_to_all, 1 for broadcast. One rank: 0 for all but broadcast. Source: nccl-tests, doc/PERFORMANCE.md.
+/// Bytes of `count` chunks from `first` on of what `sender` has for the others.
+Bytes message_bytes(const SizeMatrix& sizes, RankId sender, std::uint32_t first, std::uint32_t count);
+
+/// busbw / algbw as nccl-tests defines it: 2(n-1)/n for all_reduce; (n-1)/n for reduce_scatter, all_gather, all_to_all,
+/// gather and scatter; 1 for broadcast, reduce and send_recv; 0 for barrier. all_to_all_v as all_to_all. One rank: 0
+/// where there is an n-1. Source: nccl-tests, doc/PERFORMANCE.md and src/.
 double busbw_factor(Operation operation, std::size_t ranks);
 
 }  // namespace lockstep::collective

@@ -68,7 +68,9 @@ class Router {
     const Route& reduction_route(std::span<const VertexId> members, VertexId root);
     /// The same for a multicast from `root` to every member (root included).
     const Route& multicast_route(std::span<const VertexId> members, VertexId root);
-    /// Whether the two above would find a switch for these members.
+    /// The links of an in-switch reduction whose sum goes to every member: up from each of them and down to each.
+    const Route& sum_route(std::span<const VertexId> members);
+    /// Whether the three above would find a switch for these members.
     bool can_reduce_in_switch(std::span<const VertexId> members) const;
 
   private:

@@ -99,12 +99,26 @@ Route in_switch_route(const Fabric& fabric, InSwitch operation, std::span<const 
             }
             return slowest;
         };
-        const bool reduces = operation == InSwitch::reduction;
-        Seconds at_members;
-        for (const VertexId member : members) {
-            at_members = std::max(at_members, add(member, reduces));
+        const auto add_all = [&](bool up) {
+            Seconds slowest;
+            for (const VertexId member : members) {
+                slowest = std::max(slowest, add(member, up));
+            }
+            return slowest;
+        };
+        Seconds latency;
+        switch (operation) {
+            case InSwitch::reduction:
+                latency = add_all(true) + add(root, false);
+                break;
+            case InSwitch::multicast:
+                latency = add_all(false) + add(root, true);
+                break;
+            case InSwitch::sum:
+                latency = add_all(true) + add_all(false);
+                break;
         }
-        route.latency = std::max(route.latency, at_members + add(root, !reduces));
+        route.latency = std::max(route.latency, latency);
     }
     route.links.shrink_to_fit();
     return route;

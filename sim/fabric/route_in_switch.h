@@ -17,6 +17,7 @@ std::vector<VertexId> shared_reducers(const Fabric& fabric, std::span<const Vert
 enum class InSwitch : std::uint8_t {
     reduction,  ///< from every member, to the root
     multicast,  ///< from the root, to every member
+    sum,        ///< from every member, to every member; the root, one of them, is of no account
 };
 
 /// The links of one in-switch operation, striped over the planes in proportion to the bandwidth that the

@@ -328,6 +328,10 @@ const Route& Router::multicast_route(std::span<const VertexId> members, VertexId
     return data_->in_switch(InSwitch::multicast, members, root);
 }
 
+const Route& Router::sum_route(std::span<const VertexId> members) {
+    return data_->in_switch(InSwitch::sum, members, members.front());
+}
+
 bool Router::can_reduce_in_switch(std::span<const VertexId> members) const {
     return !shared_reducers(data_->fabric, members).empty();
 }

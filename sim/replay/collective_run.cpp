@@ -38,6 +38,11 @@ Seconds simulated_time(const collective::Algorithm& algorithm, const collective:
     return run_schedule(communicator, algorithm.make(communicator, request), request.bytes, quiet).time;
 }
 
+/// Of other operations than a barrier, no data means nothing to do.
+bool moves_nothing(const collective::Request& request) {
+    return request.bytes.value == 0 && request.operation != collective::Operation::barrier;
+}
+
 /// Why each algorithm that knows the operation cannot do it here.
 std::vector<std::string> obstacles(const collective::Communicator& communicator, const collective::Request& request) {
     std::vector<std::string> reasons;
@@ -87,7 +92,7 @@ const collective::Algorithm& chosen_algorithm(const collective::Communicator& co
                                           collective::name_of(request.operation), communicator.size(),
                                           fmt::join(obstacles(communicator, request), "; ")));
     }
-    if (candidates.size() == 1 || request.bytes.value == 0 || communicator.size() == 1) {
+    if (candidates.size() == 1 || moves_nothing(request) || communicator.size() == 1) {
         return *candidates.front();
     }
     double leanest = std::numeric_limits<double>::infinity();
@@ -122,13 +127,14 @@ const collective::Algorithm& chosen_algorithm(const collective::Communicator& co
 
 CollectiveRun run_schedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
                            Bytes bytes, const Settings& settings) {
+    const collective::Request request{
+        .operation = schedule.operation, .bytes = bytes, .root = schedule.root, .sizes = schedule.sizes};
     CollectiveRun run{.bytes = bytes,
                       .algorithm = schedule.algorithm,
                       .protocol = std::string(protocol_name),
                       .channels = schedule.channels,
-                      .lower_bound = collective::lower_bound(
-                          communicator, {.operation = schedule.operation, .bytes = bytes, .root = schedule.root})};
-    if (bytes.value == 0 || communicator.size() == 1) {
+                      .lower_bound = collective::lower_bound(communicator, request)};
+    if (moves_nothing(request) || communicator.size() == 1) {
         return run;  // NCCL returns at once, too
     }
     PreparedSchedule prepared(communicator, schedule, bytes);
@@ -156,7 +162,7 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
 CollectiveRun run_collective(const collective::Communicator& communicator, const collective::Request& request,
                              std::string_view algorithm, const Settings& settings) {
     const collective::Algorithm& chosen = chosen_algorithm(communicator, request, algorithm, settings);
-    if (request.bytes.value == 0 || communicator.size() == 1) {
+    if (moves_nothing(request) || communicator.size() == 1) {
         return run_schedule(communicator,
                             {.algorithm = chosen.name,
                              .operation = request.operation,

@@ -25,6 +25,9 @@ constexpr engine::Token token_for(Purpose purpose, std::uint32_t play, std::uint
            connection;
 }
 
+/// Whether a message of such a connection waits for contributions of all members.
+bool gathers(Carrier carrier) { return carrier == Carrier::reduction || carrier == Carrier::sum; }
+
 constexpr std::uint32_t none = UINT32_MAX;
 constexpr std::uint64_t messages_per_progress = 1ULL << 16U;
 
@@ -101,10 +104,10 @@ PlayId Player::open(PreparedSchedule& schedule, std::vector<double>* link_bytes)
     play.reductions.clear();
     const auto connections = schedule.connections();
     if (std::any_of(connections.begin(), connections.end(),
-                    [](const Connection& connection) { return connection.carrier == Carrier::reduction; })) {
+                    [](const Connection& connection) { return gathers(connection.carrier); })) {
         play.reductions.resize(connections.size());
         for (std::size_t i = 0; i < connections.size(); ++i) {
-            if (connections[i].carrier == Carrier::reduction) {
+            if (gathers(connections[i].carrier)) {
                 play.reductions[i].given.assign(schedule.group(connections[i].group).size(), 0);
             }
         }
@@ -187,6 +190,16 @@ void Player::on_flow_end(engine::Token token) {
             settle(play_at, connection.from);
             break;
         }
+        case Carrier::sum: {
+            const auto members = play.schedule->group(connection.group);
+            for (std::uint32_t member = 0; member < members.size(); ++member) {
+                deliver(play_at, connection.first_inbox + member);
+            }
+            for (const RankId member : members) {
+                settle(play_at, member);
+            }
+            break;
+        }
     }
     tell_ended();
 }
@@ -205,16 +218,25 @@ void Player::advance(std::uint32_t play_at, std::uint32_t thread_at) {
             case Verb::send:
             case Verb::multicast:
                 ++play.open[index(thread.rank)];
-                post(play_at, step.connection, schedule.bytes_of(step, chunk));
+                post(play_at, step.connection, schedule.bytes_of(step, thread.rank, chunk));
                 break;
             case Verb::contribute:
+            case Verb::contribute_to_all:
                 ++play.open[index(thread.rank)];
-                contribute(play_at, step, schedule.bytes_of(step, chunk));
+                contribute(play_at, step, schedule.bytes_of(step, thread.rank, chunk));
+                break;
+            case Verb::copy:
+            case Verb::reduce:
+                break;
+            case Verb::signal:
+                deliver(play_at, step.slot);
                 break;
             case Verb::receive:
             case Verb::receive_reduce:
             case Verb::reduce_in_switch:
-            case Verb::receive_multicast: {
+            case Verb::receive_multicast:
+            case Verb::receive_sum:
+            case Verb::wait: {
                 Inbox& inbox = play.inboxes[step.slot];
                 if (inbox.arrived == 0) {
                     inbox.waiting_thread = thread_at;
@@ -273,9 +295,14 @@ const fabric::Route& Player::route_of(Play& play, Connection& connection) {
         for (const RankId member : schedule.group(connection.group)) {
             members.push_back(schedule.gpu(member));
         }
-        return connection.carrier == Carrier::reduction
-                   ? router_->reduction_route(members, schedule.gpu(connection.from))
-                   : router_->multicast_route(members, schedule.gpu(connection.from));
+        switch (connection.carrier) {
+            case Carrier::reduction:
+                return router_->reduction_route(members, schedule.gpu(connection.from));
+            case Carrier::sum:
+                return router_->sum_route(members);
+            default:
+                return router_->multicast_route(members, schedule.gpu(connection.from));
+        }
     };
     const fabric::Route& route = find();
     if (router_->policy() != fabric::RoutingPolicy::adaptive || connection.carrier != Carrier::message) {
@@ -421,9 +448,14 @@ std::vector<std::string> Player::waiting(PlayId id, std::size_t most) const {
             continue;
         }
         const Step& step = schedule.step(schedule.loop(thread.first_loop + state.loop).first_step + state.step);
+        if (step.verb == Verb::wait) {
+            lines.push_back(fmt::format("rank {} waits for a signal of its own", index(thread.rank)));
+            continue;
+        }
         const Connection& connection = schedule.connections()[step.connection];
         const std::string_view what = connection.carrier == Carrier::message     ? "a message from"
                                       : connection.carrier == Carrier::reduction ? "the in-switch reduction for"
+                                      : connection.carrier == Carrier::sum       ? "the in-switch sum of the group of"
                                                                                  : "the multicast of";
         lines.push_back(fmt::format("rank {} waits for {} rank {} (channel {})", index(thread.rank), what,
                                     index(connection.from), connection.channel));

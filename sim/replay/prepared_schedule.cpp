@@ -1,8 +1,10 @@
 #include "sim/replay/prepared_schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,13 +39,17 @@ Carrier carrier_of(Verb verb) {
         case Verb::multicast:
         case Verb::receive_multicast:
             return Carrier::multicast;
-        case Verb::send:
-        case Verb::receive:
-        case Verb::receive_reduce:
+        case Verb::contribute_to_all:
+        case Verb::receive_sum:
+            return Carrier::sum;
+        default:
             break;
     }
     return Carrier::message;
 }
+
+/// What instructions have that move nothing between ranks.
+constexpr std::uint32_t no_connection = UINT32_MAX;
 
 /// Of the chunk numbers that an index takes in a loop, the largest.
 std::uint64_t largest_chunk(const collective::ChunkIndex& chunk) {
@@ -53,8 +59,16 @@ std::uint64_t largest_chunk(const collective::ChunkIndex& chunk) {
 /// Whether the instruction takes what arrives in an inbox.
 bool takes(Verb verb) {
     return verb == Verb::receive || verb == Verb::receive_reduce || verb == Verb::reduce_in_switch ||
-           verb == Verb::receive_multicast;
+           verb == Verb::receive_multicast || verb == Verb::receive_sum || verb == Verb::wait;
 }
+
+/// Whether every member of a group is at the near end: each has a place of its own there.
+bool contributes(Verb verb) { return verb == Verb::contribute || verb == Verb::contribute_to_all; }
+
+/// Whether every member of a group is at the far end, with an inbox of its own.
+bool has_inbox_per_member(Carrier carrier) { return carrier == Carrier::multicast || carrier == Carrier::sum; }
+
+bool is_local_copy(Verb verb) { return verb == Verb::copy || verb == Verb::reduce; }
 
 }  // namespace
 
@@ -74,6 +88,9 @@ class PreparedSchedule::Reader {
                 into_->loops_.push_back({block.iterations, static_cast<std::uint32_t>(into_->steps_.size()),
                                          static_cast<std::uint32_t>(block.body.size())});
                 for (const collective::Instruction& instruction : block.body) {
+                    if (instruction.chunks && (block.iterations > 1 || thread.rounds > 1)) {
+                        refuse("a list of chunks in a loop");
+                    }
                     into_->steps_.push_back(step_for(thread, instruction));
                 }
             }
@@ -101,19 +118,70 @@ class PreparedSchedule::Reader {
         return static_cast<std::uint32_t>(found - members.begin());
     }
 
-    void require_chunks(const collective::Thread& thread, const collective::Instruction& instruction) const {
+    void require_chunks(const collective::Thread& thread, collective::Buffer buffer,
+                        const collective::ChunkIndex& chunk, std::uint32_t count) const {
         const std::uint64_t moved_on =
             static_cast<std::uint64_t>(thread.round_stride) * (thread.rounds == 0 ? 0 : thread.rounds - 1);
-        if (instruction.chunk.modulus == 0) {
+        if (chunk.modulus == 0) {
             refuse("chunks modulo 0");
         }
-        const std::uint64_t end = largest_chunk(instruction.chunk) + moved_on + instruction.count;
-        if (end > into_->chunks_) {
-            refuse(fmt::format("chunk {} of {}", end - 1, into_->chunks_));
+        require_end(buffer, largest_chunk(chunk) + moved_on + count);
+    }
+
+    void require_end(collective::Buffer buffer, std::uint64_t end) const {
+        const std::uint64_t chunks =
+            buffer == collective::Buffer::scratch ? into_->scratch_chunks_ : std::uint64_t{into_->chunks_};
+        if (end > chunks) {
+            refuse(fmt::format("chunk {} of {}", end - 1, chunks));
         }
     }
 
+    void require_chunks(const collective::Thread& thread, const collective::Instruction& instruction) const {
+        if (instruction.chunks) {
+            for (const std::uint32_t chunk : *instruction.chunks) {
+                require_end(instruction.buffer, std::uint64_t{chunk} + 1);
+            }
+        } else {
+            require_chunks(thread, instruction.buffer, instruction.chunk, instruction.count);
+        }
+        if (is_local_copy(instruction.verb)) {
+            require_chunks(thread, instruction.from_buffer, instruction.from, instruction.count);
+        }
+    }
+
+    Bytes listed_bytes(const collective::Instruction& instruction) const {
+        Bytes sum;
+        for (const std::uint32_t chunk : *instruction.chunks) {
+            sum += into_->sizes_ ? collective::message_bytes(*into_->sizes_, rank_, chunk, 1)
+                                 : collective::chunk_bytes(into_->bytes_, into_->chunks_, chunk, 1);
+        }
+        return sum;
+    }
+
+    /// Signals are messages of a rank to itself, without bytes.
+    Step step_for_event(const collective::Instruction& instruction) {
+        const auto [entry, fresh] =
+            events_.try_emplace({index(rank_), instruction.event}, static_cast<std::uint32_t>(into_->inbox_count_));
+        into_->inbox_count_ += fresh ? 1 : 0;
+        taker_.resize(into_->inbox_count_);
+        if (instruction.verb == Verb::wait) {
+            const std::size_t thread = into_->threads_.size();
+            if (taker_[entry->second].value_or(thread) != thread) {
+                refuse(fmt::format("two threads wait for event {}", instruction.event));
+            }
+            taker_[entry->second] = thread;
+        }
+        return {.verb = instruction.verb, .connection = no_connection, .slot = entry->second, .chunk = {}};
+    }
+
     Step step_for(const collective::Thread& thread, const collective::Instruction& instruction) {
+        if (instruction.verb == Verb::signal || instruction.verb == Verb::wait) {
+            return step_for_event(instruction);
+        }
+        if (is_local_copy(instruction.verb)) {
+            require_chunks(thread, instruction);
+            return {.verb = instruction.verb, .connection = no_connection, .chunk = {}};
+        }
         const Carrier carrier = carrier_of(instruction.verb);
         if (index(instruction.peer) >= into_->gpus_.size()) {
             refuse(fmt::format("peer {} does not exist", index(instruction.peer)));
@@ -125,15 +193,18 @@ class PreparedSchedule::Reader {
         Step step{.verb = instruction.verb,
                   .connection = connection_for(thread.channel, carrier, instruction),
                   .slot = 0,
-                  .count = instruction.count,
+                  .count = instruction.chunks ? 0 : instruction.count,
                   .chunk = instruction.chunk};
+        if (instruction.chunks) {
+            step.listed = listed_bytes(instruction);
+        }
         step.slot = into_->connections_[step.connection].first_inbox;
-        if (instruction.verb == Verb::contribute) {
+        if (contributes(instruction.verb)) {
             step.slot = place_in_group(rank_, instruction.group);
-        } else if (instruction.verb == Verb::receive_multicast) {
+        } else if (takes(instruction.verb) && has_inbox_per_member(carrier)) {
             step.slot += place_in_group(rank_, instruction.group);
         }
-        if (instruction.verb != Verb::contribute) {
+        if (!contributes(instruction.verb)) {
             claim(step, thread.channel, instruction.peer);
         }
         return step;
@@ -161,7 +232,7 @@ class PreparedSchedule::Reader {
                                            .channel = channel,
                                            .group = instruction.group,
                                            .first_inbox = static_cast<std::uint32_t>(into_->inbox_count_)});
-            into_->inbox_count_ += carrier == Carrier::multicast ? into_->groups_[instruction.group].size() : 1;
+            into_->inbox_count_ += has_inbox_per_member(carrier) ? into_->groups_[instruction.group].size() : 1;
         }
         return entry->second;
     }
@@ -182,6 +253,7 @@ class PreparedSchedule::Reader {
     PreparedSchedule* into_;
     RankId rank_{};
     std::unordered_map<ConnectionKey, std::uint32_t, ConnectionKeyHash> known_;
+    std::map<std::pair<std::size_t, std::uint32_t>, std::uint32_t> events_;  ///< rank and event -> inbox
     std::vector<std::optional<std::size_t>> sender_;  ///< by connection: the thread that sends on it
     std::vector<std::optional<std::size_t>> taker_;   ///< by inbox: the thread that takes from it
 };
@@ -190,6 +262,8 @@ PreparedSchedule::PreparedSchedule(const collective::Communicator& communicator,
                                    Bytes bytes)
     : bytes_(bytes),
       chunks_(schedule.chunks),
+      scratch_chunks_(schedule.scratch_chunks),
+      sizes_(schedule.sizes),
       gpus_(communicator.gpus().begin(), communicator.gpus().end()),
       groups_(schedule.groups) {
     if (schedule.ranks != communicator.size()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,13 +13,15 @@
 
 namespace lockstep::replay {
 
-/// What a connection carries: a message between two ranks, or the traffic of an in-switch reduction or multicast.
-enum class Carrier : std::uint8_t { message, reduction, multicast };
+/// What a connection carries: a message between two ranks, or the traffic of an in-switch reduction, multicast, or
+/// reduction whose sum goes to all.
+enum class Carrier : std::uint8_t { message, reduction, multicast, sum };
 
-/// A first-in-first-out lane of one channel. Its far ends are inboxes: one, or for a multicast one for each member.
+/// A first-in-first-out lane of one channel. Its far ends are inboxes: one, or for a multicast or sum one for each
+/// member.
 struct Connection {
     Carrier carrier = Carrier::message;
-    RankId from{};  ///< the sender; of a reduction, the rank that reads
+    RankId from{};  ///< the sender; of a reduction, the rank that reads; of a sum, the one it is told apart by
     RankId to{};    ///< of a message, the receiver; else as `from`
     std::uint32_t channel = 0;
     std::uint32_t group = 0;  ///< of in-switch traffic
@@ -30,9 +33,10 @@ struct Connection {
 struct Step {
     collective::Verb verb = collective::Verb::send;
     std::uint32_t connection = 0;
-    std::uint32_t slot = 0;  ///< receives: the inbox; contribute: the member's place in the group
+    std::uint32_t slot = 0;  ///< receives, signal, wait: the inbox; contributions: the member's place in the group
     std::uint32_t count = 1;
     collective::ChunkIndex chunk;
+    Bytes listed = {};  ///< of a message of scattered chunks (then count is 0)
 };
 
 struct StepLoop {
@@ -71,8 +75,13 @@ class PreparedSchedule {
     std::size_t inbox_count() const { return inbox_count_; }
     std::span<const RankId> group(std::uint32_t at) const { return groups_[at]; }
     VertexId gpu(RankId rank) const { return gpus_[index(rank)]; }
-    Bytes bytes_of(const Step& step, std::uint32_t first_chunk) const {
-        return collective::chunk_bytes(bytes_, chunks_, first_chunk, step.count);
+    /// Of a message that `sender` sends. first_chunk: as the step's loop has it.
+    Bytes bytes_of(const Step& step, RankId sender, std::uint32_t first_chunk) const {
+        if (step.count == 0) {
+            return step.listed;
+        }
+        return sizes_ ? collective::message_bytes(*sizes_, sender, first_chunk, step.count)
+                      : collective::chunk_bytes(bytes_, chunks_, first_chunk, step.count);
     }
 
   private:
@@ -80,6 +89,8 @@ class PreparedSchedule {
 
     Bytes bytes_{};
     std::uint32_t chunks_ = 1;
+    std::uint32_t scratch_chunks_ = 0;
+    std::shared_ptr<const collective::SizeMatrix> sizes_{};
     std::vector<VertexId> gpus_{};
     std::vector<std::vector<RankId>> groups_{};
     std::vector<StepThread> threads_{};

@@ -107,7 +107,7 @@ void write_csv(std::ostream& out, const StepReport& report) {
 void write_csv(std::ostream& out, const CollectiveReport& report) {
     const fabric::Fabric& fabric = report.fabric;
     const std::size_t ranks = report.placement.size();
-    const bool has_root = report.operation == collective::Operation::broadcast;
+    const bool has_root = collective::has_root(report.operation);
     const std::string table = fmt::format("{},{},{},{},{}", csv_cell(fabric.name()), setup_cells(report.setup),
                                           collective::name_of(report.operation),
                                           has_root ? fmt::format("{}", index(report.root)) : "", ranks);

@@ -137,7 +137,7 @@ void write_json(std::ostream& out, const CollectiveReport& report) {
     json.field("schema", "lockstep.collective/1");
     json.field("topology", report.fabric.name());
     json.field("op", collective::name_of(report.operation));
-    if (report.operation == collective::Operation::broadcast) {
+    if (collective::has_root(report.operation)) {
         json.field("root", index(report.root));
     }
     json.field("ranks", report.placement.size());

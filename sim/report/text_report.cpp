@@ -262,7 +262,7 @@ void write_text(std::ostream& out, const StepReport& report) {
 void write_text(std::ostream& out, const CollectiveReport& report) {
     const std::size_t ranks = report.placement.size();
     std::string root;
-    if (report.operation == collective::Operation::broadcast) {
+    if (collective::has_root(report.operation)) {
         root = fmt::format(", root {}", index(report.root));
     }
     out << comment(fmt::format("{} over {} rank{} of {}{}, algorithm {}", collective::name_of(report.operation), ranks,

@@ -12,13 +12,13 @@ using namespace lockstep::collective;
 
 namespace {
 
-struct Cost {
+struct Traffic {
     std::vector<std::int64_t> out;
     std::vector<std::int64_t> in;
     std::uint32_t depth;
 };
 
-Cost cost(const Communicator& communicator, const char* algorithm, Operation operation, std::int64_t bytes) {
+Traffic traffic_of(const Communicator& communicator, const char* algorithm, Operation operation, std::int64_t bytes) {
     const Request request{.operation = operation, .bytes = {bytes}};
     const Verdict verdict = play(algorithm_named(algorithm).make(communicator, request), request.bytes);
     REQUIRE(verdict.problems.empty());
@@ -57,18 +57,18 @@ TEST_CASE("cost: ring takes 2(n-1) steps of 1/n of the data, halving-doubling an
     };
     for (const Row& row : {Row{"ring", ranks - 1}, Row{"direct", 1}, Row{"halving-doubling", log2}}) {
         CAPTURE(row.algorithm);
-        const Cost all_reduce = cost(communicator, row.algorithm, Operation::all_reduce, bytes);
+        const Traffic all_reduce = traffic_of(communicator, row.algorithm, Operation::all_reduce, bytes);
         CHECK(all_reduce.out == each(ranks, 2 * once));
         CHECK(all_reduce.in == each(ranks, 2 * once));
         CHECK(all_reduce.depth == 2 * row.steps);
         for (const Operation half : {Operation::reduce_scatter, Operation::all_gather}) {
-            const Cost pass = cost(communicator, row.algorithm, half, bytes);
+            const Traffic pass = traffic_of(communicator, row.algorithm, half, bytes);
             CHECK(pass.out == each(ranks, once));
             CHECK(pass.in == each(ranks, once));
             CHECK(pass.depth == row.steps);
         }
     }
-    const Cost exchange = cost(communicator, "direct", Operation::all_to_all, bytes);
+    const Traffic exchange = traffic_of(communicator, "direct", Operation::all_to_all, bytes);
     CHECK(exchange.out == each(ranks, once));
     CHECK(exchange.in == each(ranks, once));
     CHECK(exchange.depth == 1);
@@ -87,7 +87,7 @@ TEST_CASE("cost: a ring of one channel moves each block whole", "[collective]") 
 TEST_CASE("cost: rings of a cluster divide the data among the NICs", "[collective]") {
     const auto fabric = dgx_cluster(4, 8, Island::switched);
     const Communicator communicator = everybody(fabric);
-    const Cost all_reduce = cost(communicator, "ring", Operation::all_reduce, 32 * 8 * 1000);
+    const Traffic all_reduce = traffic_of(communicator, "ring", Operation::all_reduce, 32 * 8 * 1000);
     CHECK(all_reduce.out == each(32, 2 * 31 * 8 * 1000));
     CHECK(all_reduce.depth == 62);
 }
@@ -97,7 +97,7 @@ TEST_CASE("cost: a tree sends every rank at most twice the data, in at most 2 lo
     CAPTURE(ranks);
     const auto fabric = single_switch(ranks);
     const Communicator communicator = everybody(fabric);
-    const Cost all_reduce = cost(communicator, "tree", Operation::all_reduce, 10'000);
+    const Traffic all_reduce = traffic_of(communicator, "tree", Operation::all_reduce, 10'000);
     std::int64_t total = 0;
     for (const std::int64_t out : all_reduce.out) {
         // Inner in one tree (up once, down twice) and leaf in the other (up once), of half of the data each; odd
@@ -117,7 +117,7 @@ TEST_CASE("cost: hierarchical sends only a share of the data between nodes", "[c
     const auto fabric = dgx_cluster(3, 4, Island::switched);
     const Communicator communicator = everybody(fabric);
     const std::int64_t bytes = 12 * 12 * 1000;
-    const Cost all_reduce = cost(communicator, "hierarchical", Operation::all_reduce, bytes);
+    const Traffic all_reduce = traffic_of(communicator, "hierarchical", Operation::all_reduce, bytes);
     // 2 (g-1)/g S inside and 2 (n-1)/n S/g between: g = 4, n = 3.
     CHECK(all_reduce.out == each(12, 2 * bytes * 3 / 4 + 2 * bytes / 4 * 2 / 3));
     CHECK(all_reduce.depth == 2 + 2 * 2);
@@ -127,12 +127,12 @@ TEST_CASE("cost: in-switch reduction sends the data once and one part more", "[c
     const auto fabric = dgx_cluster(1, 8, Island::reducing);
     const Communicator communicator = everybody(fabric);
     const std::int64_t bytes = 64'000'000;
-    CHECK(cost(communicator, "nvls", Operation::all_reduce, bytes).out == each(8, bytes + bytes / 8));
-    CHECK(cost(communicator, "nvls", Operation::all_reduce, bytes).in == each(8, bytes + bytes / 8));
-    CHECK(cost(communicator, "nvls", Operation::reduce_scatter, bytes).out == each(8, bytes));
-    CHECK(cost(communicator, "nvls", Operation::reduce_scatter, bytes).in == each(8, bytes / 8));
-    CHECK(cost(communicator, "nvls", Operation::all_gather, bytes).out == each(8, bytes / 8));
-    CHECK(cost(communicator, "nvls", Operation::all_gather, bytes).in == each(8, bytes));
+    CHECK(traffic_of(communicator, "nvls", Operation::all_reduce, bytes).out == each(8, bytes + bytes / 8));
+    CHECK(traffic_of(communicator, "nvls", Operation::all_reduce, bytes).in == each(8, bytes + bytes / 8));
+    CHECK(traffic_of(communicator, "nvls", Operation::reduce_scatter, bytes).out == each(8, bytes));
+    CHECK(traffic_of(communicator, "nvls", Operation::reduce_scatter, bytes).in == each(8, bytes / 8));
+    CHECK(traffic_of(communicator, "nvls", Operation::all_gather, bytes).out == each(8, bytes / 8));
+    CHECK(traffic_of(communicator, "nvls", Operation::all_gather, bytes).in == each(8, bytes));
     // k pieces: 7/8 * 64e6 B / 450e9 B/s = 124.4 us, link latency 0.1 us: k = sqrt(124.4 / 0.2) = 24.9.
     const Schedule schedule =
         algorithm_named("nvls").make(communicator, {.operation = Operation::all_reduce, .bytes = {bytes}});

@@ -147,6 +147,8 @@ class Interpreter {
                 return Content{{{static_cast<std::uint32_t>(schedule_.root), chunk}, 1}};
             case Operation::all_to_all:
                 return Content{{{chunk / chunks_per_rank(), rank * chunks_per_rank() + chunk % chunks_per_rank()}, 1}};
+            default:
+                break;
         }
         return std::nullopt;
     }
@@ -217,6 +219,8 @@ class Interpreter {
             }
             case Verb::receive_multicast:
                 return take({Lane::multicast, peer, state.rank, channel, group}, state, first, instruction);
+            default:
+                break;
         }
         return true;
     }

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/collective/entries.h"
+#include <fmt/format.h>
+
+#include "sim/collective/algorithms/entries.h"
 #include "sim/fabric/route_in_switch.h"
 
 // Switches that can add up and copy do so. Rank h (head h) reads its part of the data as the switch's sum over all
@@ -107,6 +109,19 @@ double messages(const Communicator& communicator, const Request& request) {
     return flows * static_cast<double>(communicator.size()) * pieces_per_head(communicator, request);
 }
 
+Cost cost(const Communicator& communicator, const Request& request) {
+    const auto n = static_cast<double>(communicator.size());
+    const auto bytes = static_cast<double>(request.bytes.value);
+    if (request.operation != Operation::all_reduce) {
+        return {.alphas = 1, .bytes = bytes, .formula = "α + S/B", .source = "derived from NCCL 2.30's kernels"};
+    }
+    const double pieces = pieces_per_head(communicator, request);
+    return {.alphas = pieces + 1,
+            .bytes = ((n + 1) / n + (n - 1) / n / pieces) * bytes,
+            .formula = fmt::format("(k+1)α + ((n+1)/n + (n-1)/(nk)) S/B, k = {}", pieces),
+            .source = "derived from NCCL 2.30's kernels"};
+}
+
 }  // namespace
 
 Algorithm nvls_algorithm() {
@@ -116,7 +131,8 @@ Algorithm nvls_algorithm() {
             .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather},
             .obstacle = obstacle,
             .make = make,
-            .messages = messages};
+            .messages = messages,
+            .cost = cost};
 }
 
 }  // namespace lockstep::collective

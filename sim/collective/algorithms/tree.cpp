@@ -1,6 +1,8 @@
 #include <memory>
 
-#include "sim/collective/entries.h"
+#include <fmt/format.h>
+
+#include "sim/collective/algorithms/entries.h"
 #include "sim/collective/pipeline.h"
 #include "sim/collective/reach.h"
 #include "sim/collective/tree_shape.h"
@@ -79,6 +81,20 @@ double messages(const Communicator& communicator, const Request& request) {
     return 2 * edges * static_cast<double>(2 * communicator.rings().size()) * pieces_per_tree(communicator, request);
 }
 
+/// A piece goes up and down, then the others follow; a rank sends up once and down twice half of the data, and up once
+/// the other half.
+Cost cost(const Communicator& communicator, const Request& request) {
+    const double hops = 2 * static_cast<double>(tree_depth(communicator));
+    const double pieces = pieces_per_tree(communicator, request);
+    const auto bytes = static_cast<double>(request.bytes.value);
+    const auto trees = static_cast<double>(2 * communicator.rings().size());
+    return {.alphas = hops,
+            .bytes = 2 * bytes + hops * bytes / (trees * pieces),
+            .holds = Cost::Holds::approximately,
+            .formula = fmt::format("2h(α + S/(tkB)) + 2 S/B, h = {}, t = {}, k = {}", hops / 2, trees, pieces),
+            .source = "Sanders, Speck and Träff 2009; derived"};
+}
+
 }  // namespace
 
 Algorithm tree_algorithm() {
@@ -88,7 +104,8 @@ Algorithm tree_algorithm() {
             .operations = {Operation::all_reduce},
             .obstacle = obstacle,
             .make = make,
-            .messages = messages};
+            .messages = messages,
+            .cost = cost};
 }
 
 }  // namespace lockstep::collective

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/collective/entries.h"
+#include "sim/collective/algorithms/entries.h"
 #include "sim/collective/reach.h"
 
 // Reduce-scatter by recursive halving: exchange half of the data with the rank n/2 away, a quarter with the one n/4
@@ -89,6 +89,16 @@ double messages(const Communicator& communicator, const Request& request) {
     return (request.operation == Operation::all_reduce ? 2 : 1) * ranks * steps;
 }
 
+Cost cost(const Communicator& communicator, const Request& request) {
+    const auto n = static_cast<double>(communicator.size());
+    const auto steps = static_cast<double>(std::bit_width(communicator.size()) - 1);
+    const double once = (n - 1) / n * static_cast<double>(request.bytes.value);
+    const char* const source = "Thakur, Rabenseifner and Gropp 2005";
+    return request.operation == Operation::all_reduce
+               ? Cost{.alphas = 2 * steps, .bytes = 2 * once, .formula = "2 log2(n) α + 2(n-1)/n S/B", .source = source}
+               : Cost{.alphas = steps, .bytes = once, .formula = "log2(n) α + (n-1)/n S/B", .source = source};
+}
+
 }  // namespace
 
 Algorithm halving_doubling_algorithm() {
@@ -98,7 +108,8 @@ Algorithm halving_doubling_algorithm() {
         .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather},
         .obstacle = obstacle,
         .make = make,
-        .messages = messages};
+        .messages = messages,
+        .cost = cost};
 }
 
 }  // namespace lockstep::collective

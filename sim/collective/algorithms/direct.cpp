@@ -1,4 +1,4 @@
-#include "sim/collective/entries.h"
+#include "sim/collective/algorithms/entries.h"
 #include "sim/collective/reach.h"
 
 // Everything goes straight to where it belongs. A reduce-scatter sends each rank the others' contributions to its
@@ -69,8 +69,9 @@ std::vector<Block> blocks(RankId rank, std::uint32_t ranks, const Request& reque
             return {from_root(rank, request.root, ranks)};
         case Operation::all_to_all:
             return {to_owners(rank, ranks, Verb::receive, Buffer::received)};
+        default:
+            return {};
     }
-    return {};
 }
 
 std::optional<std::string> obstacle(const Communicator& communicator, const Request& request) {
@@ -93,6 +94,7 @@ Schedule make(const Communicator& communicator, const Request& request) {
             .operation = request.operation,
             .ranks = ranks,
             .chunks = request.operation == Operation::broadcast ? 1 : ranks,
+            .result = request.operation == Operation::all_to_all ? Buffer::received : Buffer::data,
             .root = request.root,
             .program = [ranks, request](RankId rank) {
                 return ranks == 1 ? RankProgram{} : RankProgram{{.blocks = blocks(rank, ranks, request)}};
@@ -111,6 +113,20 @@ double messages(const Communicator& communicator, const Request& request) {
     }
 }
 
+Cost cost(const Communicator& communicator, const Request& request) {
+    const auto n = static_cast<double>(communicator.size());
+    const auto bytes = static_cast<double>(request.bytes.value);
+    const char* const source = "Chan, Heimlich, Purkayastha and van de Geijn 2007";
+    switch (request.operation) {
+        case Operation::all_reduce:
+            return {.alphas = 2, .bytes = 2 * (n - 1) / n * bytes, .formula = "2α + 2(n-1)/n S/B", .source = source};
+        case Operation::broadcast:
+            return {.alphas = 1, .bytes = (n - 1) * bytes, .formula = "α + (n-1) S/B", .source = source};
+        default:
+            return {.alphas = 1, .bytes = (n - 1) / n * bytes, .formula = "α + (n-1)/n S/B", .source = source};
+    }
+}
+
 }  // namespace
 
 Algorithm direct_algorithm() {
@@ -121,7 +137,8 @@ Algorithm direct_algorithm() {
                        Operation::all_to_all},
         .obstacle = obstacle,
         .make = make,
-        .messages = messages};
+        .messages = messages,
+        .cost = cost};
 }
 
 }  // namespace lockstep::collective

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "sim/collective/entries.h"
+#include <fmt/format.h>
+
+#include "sim/collective/algorithms/entries.h"
 #include "sim/collective/pipeline.h"
 #include "sim/collective/reach.h"
 
@@ -175,6 +177,28 @@ double messages(const Communicator& communicator, const Request& request) {
     }
 }
 
+Cost cost(const Communicator& communicator, const Request& request) {
+    const auto n = static_cast<double>(communicator.size());
+    const auto bytes = static_cast<double>(request.bytes.value);
+    const char* const source = "Patarasuk and Yuan 2009";
+    switch (request.operation) {
+        case Operation::all_reduce:
+            return {.alphas = 2 * (n - 1),
+                    .bytes = 2 * (n - 1) / n * bytes,
+                    .formula = "2(n-1)α + 2(n-1)/n S/B",
+                    .source = source};
+        case Operation::broadcast: {
+            const double pieces = broadcast_pieces(communicator, request);
+            return {.alphas = n - 1,
+                    .bytes = (1 + (n - 2) / pieces) * bytes,
+                    .formula = fmt::format("(n-1)α + (1 + (n-2)/k) S/B, k = {}", pieces),
+                    .source = "Chan, Heimlich, Purkayastha and van de Geijn 2007"};
+        }
+        default:
+            return {.alphas = n - 1, .bytes = (n - 1) / n * bytes, .formula = "(n-1)α + (n-1)/n S/B", .source = source};
+    }
+}
+
 }  // namespace
 
 Algorithm ring_algorithm() {
@@ -185,7 +209,8 @@ Algorithm ring_algorithm() {
         .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast},
         .obstacle = obstacle,
         .make = make,
-        .messages = messages};
+        .messages = messages,
+        .cost = cost};
 }
 
 }  // namespace lockstep::collective

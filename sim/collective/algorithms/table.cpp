@@ -4,7 +4,7 @@
 
 #include "sim/base/diagnostics.h"
 #include "sim/collective/algorithm.h"
-#include "sim/collective/entries.h"
+#include "sim/collective/algorithms/entries.h"
 
 namespace lockstep::collective {
 

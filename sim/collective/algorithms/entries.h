@@ -4,7 +4,7 @@
 
 namespace lockstep::collective {
 
-// One per algorithm, each defined in the file of its name; algorithms.cpp puts them in a table.
+// One per algorithm, each defined in the file of its name; table.cpp lists them.
 Algorithm ring_algorithm();
 Algorithm direct_algorithm();
 Algorithm tree_algorithm();

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/algorithms/entries.h"
 #include "sim/collective/direct_links.h"
-#include "sim/collective/entries.h"
 #include "sim/collective/reach.h"
 #include "sim/collective/rings.h"
 
@@ -291,6 +291,19 @@ double messages(const Communicator& communicator, const Request& request) {
     return rounds * static_cast<double>(communicator.size()) * (2 * (size - 1) + 2 * (nodes - 1));
 }
 
+/// Rounds overlap, so the data passes a port once each way and the rounds fill the pipeline; latencies are those of the
+/// rings across.
+Cost cost(const Communicator& communicator, const Request& request) {
+    const auto nodes = static_cast<double>(communicator.nodes().size());
+    const auto size = static_cast<double>(communicator.nodes().front().size());
+    const auto bytes = static_cast<double>(request.bytes.value);
+    return {.alphas = 2 + 2 * (nodes - 1),
+            .bytes = (2 * (size - 1) / size + 2 * (nodes - 1) / nodes / size) * bytes,
+            .holds = Cost::Holds::approximately,
+            .formula = fmt::format("2mα + (2(g-1)/g + 2(m-1)/(mg)) S/B, g = {}, m = {}", size, nodes),
+            .source = "Cho, Finkler, Kung and Hunter 2019"};
+}
+
 }  // namespace
 
 Algorithm hierarchical_algorithm() {
@@ -301,7 +314,8 @@ Algorithm hierarchical_algorithm() {
         .operations = {Operation::all_reduce},
         .obstacle = obstacle,
         .make = make,
-        .messages = messages};
+        .messages = messages,
+        .cost = cost};
 }
 
 }  // namespace lockstep::collective

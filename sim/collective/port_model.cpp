@@ -1,0 +1,54 @@
+#include "sim/collective/port_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace lockstep::collective {
+
+namespace {
+
+/// Routes differ by the rounding of sums in their latencies only.
+bool alike(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); }
+
+}  // namespace
+
+std::optional<PortModel> port_model(const Communicator& communicator, fabric::Router& router) {
+    const std::size_t ranks = communicator.size();
+    if (ranks < 2) {
+        return std::nullopt;
+    }
+    const fabric::Fabric& fabric = communicator.fabric();
+    const std::vector<std::uint32_t> no_loads(fabric.link_count(), 0);
+    std::optional<PortModel> model;
+    const auto look_at = [&](std::size_t from, std::size_t to) {
+        const fabric::Route& route =
+            router.route(communicator.gpu(id_at<RankId>(from)), communicator.gpu(id_at<RankId>(to)), 0, no_loads);
+        double rate = std::numeric_limits<double>::infinity();
+        for (const fabric::RouteShare& share : route.links) {
+            rate = std::min(rate, fabric.link(share.link).bandwidth.value / share.share);
+        }
+        if (!model) {
+            model = PortModel{route.latency, {rate}};
+            return;
+        }
+        model->uniform =
+            model->uniform && alike(model->alpha.value, route.latency.value) && alike(model->rate.value, rate);
+        model->alpha = std::max(model->alpha, route.latency);
+        model->rate = std::min(model->rate, Bandwidth{rate});
+    };
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        look_at(rank, (rank + 1) % ranks);
+        if (rank > 1) {
+            look_at(0, rank);
+        }
+    }
+    return model;
+}
+
+Seconds time_of(const Cost& cost, const PortModel& model) {
+    return {cost.alphas * model.alpha.value + cost.bytes / model.rate.value};
+}
+
+}  // namespace lockstep::collective

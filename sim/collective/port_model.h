@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
+#include "sim/collective/communicator.h"
+#include "sim/fabric/route.h"
+
+namespace lockstep::collective {
+
+/// A fabric as the α–β model sees it.
+struct PortModel {
+    Seconds alpha{};      ///< a message's latency
+    Bandwidth rate{};     ///< B: what a message alone moves at
+    bool uniform = true;  ///< whether this is so for every pair looked at, or only for the worst
+};
+
+/// α and B of the routes from each rank to the next and from rank 0 to every other: the largest latency and the least
+/// rate. None for one rank. Throws: SimulationError when two of them are not joined. Cost: O(ranks) routes.
+std::optional<PortModel> port_model(const Communicator& communicator, fabric::Router& router);
+
+/// What the algorithm takes by the book.
+Seconds time_of(const Cost& cost, const PortModel& model);
+
+}  // namespace lockstep::collective
