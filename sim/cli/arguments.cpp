@@ -66,7 +66,27 @@ std::vector<std::string> words(std::string_view flag, std::string_view text) {
     return parts;
 }
 
-std::vector<Bytes> sizes(const CollectiveOptions& options) {
+collective::Tuning tuning(const TuningOptions& options) {
+    constexpr std::uint64_t most = 1'000'000;
+    const auto number = [](std::string_view flag, std::string_view text) {
+        return static_cast<std::uint32_t>(whole_number(flag, text, 1, most));
+    };
+    collective::Tuning tuning;
+    if (options.pieces) {
+        tuning.pieces = number("--pieces", *options.pieces);
+    }
+    if (options.channels) {
+        tuning.channels = number("--channels", *options.channels);
+    }
+    if (options.dimensions) {
+        for (const std::string& extent : words("--dims", *options.dimensions)) {
+            tuning.dimensions.push_back(number("--dims", extent));
+        }
+    }
+    return tuning;
+}
+
+std::vector<Bytes> sizes(const SizeOptions& options) {
     const Bytes least = size("-b", options.min_bytes);
     const Bytes most = size("-e", options.max_bytes);
     if (most < least) {

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/cli/commands.h"
+#include "sim/cli/flags.h"
 #include "sim/cli/targets.h"
+#include "sim/collective/algorithm.h"
 
 namespace lockstep::cli {
 
@@ -22,7 +23,10 @@ std::vector<std::string> words(std::string_view flag, std::string_view text);
 
 /// The sizes from -b to -e, by -i or by -f (2 if neither is given).
 /// Throws: InputError for -e below -b, a factor below 2, a step of 0, or more than 10,000 sizes.
-std::vector<Bytes> sizes(const CollectiveOptions& options);
+std::vector<Bytes> sizes(const SizeOptions& options);
+
+/// Throws: InputError for what is no number from 1 on.
+collective::Tuning tuning(const TuningOptions& options);
 
 /// Refuses what is wrong with where results are to go. Throws: as check_targets.
 void check_targets(const OutputOptions& options);

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
 #include "sim/cli/arguments.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/flags.h"
 #include "sim/cli/inputs.h"
 #include "sim/cli/left_out.h"
 #include "sim/cli/output.h"
@@ -21,6 +24,26 @@
 namespace lockstep::cli {
 
 namespace {
+
+constexpr const char* collective_examples = R"(Examples:
+  lockstep collective dgx-h100 -b 1M -e 1G -f 4
+  lockstep collective dgx-h100 --set nodes=2 --algorithm ring,tree -b 64M -e 64M
+  lockstep collective dgx-1-v100 --op all_gather --ranks 4 --csv -
+  lockstep collective dgx-1-v100 --show-placement
+
+Sizes are bytes; K, M, G and T are binary as in nccl-tests (8G = 8 GiB), and units such as `100 MB` or `25 MiB` are taken too.)";
+
+struct CollectiveOptions {
+    InputOptions input;
+    EngineOptions engine;
+    OutputOptions output;
+    std::string operation = "all_reduce";
+    std::string algorithm = "auto";
+    SizeOptions sizes;
+    TuningOptions tuning;
+    std::string root = "0";
+    bool show_placement = false;
+};
 
 /// What `all` leaves out: a table that never comes is of no use to anybody.
 constexpr double most_messages = 2e8;
@@ -134,9 +157,7 @@ void show_placement(const fabric::Fabric& fabric, const std::vector<VertexId>& p
     write_outputs(outputs);
 }
 
-}  // namespace
-
-int collective_command(const CollectiveOptions& options) {
+int collective(const CollectiveOptions& options) {
     const MachineMeter meter;
     if (options.show_placement) {
         refuse_results_beside_placement(options.output);
@@ -144,7 +165,7 @@ int collective_command(const CollectiveOptions& options) {
     const DataFiles data = DataFiles::locate();
     const EngineChoice choice = engine_choice(options.engine);
     const auto operation = collective::operation_named(options.operation);
-    const std::vector<Bytes> all_sizes = sizes(options);
+    const std::vector<Bytes> all_sizes = sizes(options.sizes);
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
     check_targets_against(files.paths, options.output);
@@ -165,7 +186,8 @@ int collective_command(const CollectiveOptions& options) {
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        return run_sizes(options.algorithm, communicator, {.operation = operation, .root = root}, all_sizes, settings);
+        return run_sizes(options.algorithm, communicator,
+                         {.operation = operation, .root = root, .tuning = tuning(options.tuning)}, all_sizes, settings);
     };
     const Rows result = simulate();
     const report::CollectiveReport report{fabric,
@@ -179,6 +201,34 @@ int collective_command(const CollectiveOptions& options) {
                                           meter.use(options.output.machine_figures)};
     write_outputs(outputs_of(report, options.output));
     return 0;
+}
+
+}  // namespace
+
+void add_collective(CLI::App& app, Commands& commands) {
+    const auto options = std::make_shared<CollectiveOptions>();
+    CLI::App& command = *app.add_subcommand("collective", "Times of a collective by size, as nccl-tests prints them");
+    add_topology(command, options->input);
+    add_ranks(command, options->input);
+    add_placement(command, options->input);
+    command
+        .add_flag("--show-placement", options->show_placement,
+                  "Print the GPUs in rank order, as --placement takes them, and end")
+        ->group("Input");
+    const auto option = [&](const char* name, auto& value, const char* help, const char* type) {
+        return command.add_option(name, value, help)->type_name(type)->group("Collective");
+    };
+    option("--op", options->operation, "all_reduce, reduce_scatter, all_gather, broadcast or all_to_all", "OP")
+        ->capture_default_str();
+    option("--algorithm", options->algorithm, "auto, names with commas between them, or all", "NAME")
+        ->capture_default_str();
+    add_sizes(command, options->sizes);
+    option("--root", options->root, "Rank that broadcasts, or at which others end", "RANK")->capture_default_str();
+    add_tuning(command, options->tuning);
+    add_engine(command, options->engine);
+    add_results(command, options->output);
+    command.footer(collective_examples);
+    commands.push_back({&command, [options] { return collective(*options); }});
 }
 
 }  // namespace lockstep::cli

@@ -8,7 +8,7 @@
 #include "sim/base/data_files.h"
 #include "sim/base/parameters.h"
 #include "sim/base/yaml.h"
-#include "sim/cli/commands.h"
+#include "sim/cli/flags.h"
 #include "sim/cli/targets.h"
 #include "sim/engine/engines.h"
 #include "sim/fabric/fabric.h"

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/base/data_files.h"
@@ -9,6 +11,7 @@
 #include "sim/base/yaml.h"
 #include "sim/cli/arguments.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/flags.h"
 #include "sim/cli/output.h"
 #include "sim/collective/algorithm.h"
 #include "sim/engine/engines.h"
@@ -18,6 +21,15 @@
 namespace lockstep::cli {
 
 namespace {
+
+constexpr const char* list_examples = R"(Examples:
+  lockstep list algorithms
+  lockstep list topologies --json -)";
+
+struct ListOptions {
+    std::string kind;
+    OutputOptions output;
+};
 
 using report::ListEntry;
 
@@ -86,13 +98,7 @@ std::vector<ListEntry> entries_of(const std::string& kind) {
     throw InputError(fmt::format("nothing is listed under {}{}", excerpt(kind), suggestion(kind, list_kinds())));
 }
 
-}  // namespace
-
-std::vector<std::string> list_kinds() {
-    return {"algorithms", "topologies", "workloads", "devices", "networks", "engines"};
-}
-
-int list_command(const ListOptions& options) {
+int list(const ListOptions& options) {
     check_targets(options.output);
     const std::vector<ListEntry> entries = entries_of(options.kind);
     std::vector<Output> outputs;
@@ -104,6 +110,23 @@ int list_command(const ListOptions& options) {
     }
     write_outputs(outputs);
     return 0;
+}
+
+}  // namespace
+
+std::vector<std::string> list_kinds() {
+    return {"algorithms", "topologies", "workloads", "devices", "networks", "engines"};
+}
+
+void add_list(CLI::App& app, Commands& commands) {
+    const auto options = std::make_shared<ListOptions>();
+    CLI::App& command = *app.add_subcommand("list", "What is shipped or built in");
+    command.add_option("KIND", options->kind, fmt::format("{}", fmt::join(list_kinds(), ", ")))
+        ->type_name("")
+        ->required();
+    add_json(command, options->output);
+    command.footer(list_examples);
+    commands.push_back({&command, [options] { return list(*options); }});
 }
 
 }  // namespace lockstep::cli

@@ -19,10 +19,6 @@ namespace lockstep::cli {
 
 namespace {
 
-constexpr int done = 0;
-constexpr int cannot_finish = 1;
-constexpr int bad_input = 2;
-
 constexpr const char* main_examples = R"(Examples:
   lockstep run dgx-h100 gpt2-xl-ddp --set nodes=4
   lockstep collective dgx-h100 --op all_reduce -b 1M -e 1G
@@ -32,80 +28,6 @@ constexpr const char* main_examples = R"(Examples:
 TOPOLOGY and WORKLOAD are paths of YAML files, or names that `lockstep list` prints.
 Exit codes: 0 done, 1 the simulation could not finish, 2 bad input or usage.)";
 
-constexpr const char* run_examples = R"(Examples:
-  lockstep run dgx-h100 gpt2-xl-ddp --set nodes=4
-  lockstep run dgx-h100 bert-large-ddp --set topology.nodes=8 --set workload.overlap=false
-  lockstep run single-switch toy-ddp --json - --trace step.json)";
-
-constexpr const char* collective_examples = R"(Examples:
-  lockstep collective dgx-h100 -b 1M -e 1G -f 4
-  lockstep collective dgx-h100 --set nodes=2 --algorithm ring,tree -b 64M -e 64M
-  lockstep collective dgx-1-v100 --op all_gather --ranks 4 --csv -
-  lockstep collective dgx-1-v100 --show-placement
-
-Sizes are bytes; K, M, G and T are binary as in nccl-tests (8G = 8 GiB), and units such as `100 MB` or `25 MiB` are taken too.)";
-
-constexpr const char* topology_examples = R"(Examples:
-  lockstep topology show dgx-h100 --set nodes=2
-  lockstep topology check my-cluster.yaml)";
-
-constexpr const char* list_examples = R"(Examples:
-  lockstep list algorithms
-  lockstep list topologies --json -)";
-
-void add_settings(CLI::App& command, InputOptions& input) {
-    command.add_option("--set", input.settings, "Override a parameter of a file (repeatable)")
-        ->type_name("NAME=VALUE")
-        ->allow_extra_args(false)
-        ->group("Input");
-}
-
-void add_topology(CLI::App& command, InputOptions& input) {
-    command.add_option("TOPOLOGY", input.topology, "Topology file, or a name of `lockstep list topologies`")
-        ->type_name("")
-        ->required();
-    add_settings(command, input);
-}
-
-void add_placement(CLI::App& command, InputOptions& input) {
-    command
-        .add_option("--placement", input.placement, "GPU names in rank order, one a line (default: along the topology)")
-        ->type_name("FILE")
-        ->group("Input");
-}
-
-void add_engine(CLI::App& command, EngineOptions& engine) {
-    command.add_option("--engine", engine.engine, "Network engine (default: the first of `lockstep list engines`)")
-        ->type_name("NAME")
-        ->group("Simulation");
-    command.add_option("--routing", engine.routing, "static, ecmp, spray or adaptive (default: the topology's)")
-        ->type_name("POLICY")
-        ->group("Simulation");
-    command.add_option("--seed", engine.seed, "Of ecmp's hash")
-        ->type_name("N")
-        ->capture_default_str()
-        ->group("Simulation");
-}
-
-void add_json(CLI::App& command, OutputOptions& output) {
-    command.add_option("--json", output.json, "Write JSON to a file, or - for standard output instead of text")
-        ->type_name("FILE")
-        ->group("Output");
-}
-
-void add_results(CLI::App& command, OutputOptions& output) {
-    add_json(command, output);
-    command.add_option("--csv", output.csv, "Write CSV to a file, or - for standard output instead of text")
-        ->type_name("FILE")
-        ->group("Output");
-    command
-        .add_flag_callback(
-            "--reproducible", [&output] { output.machine_figures = MachineFigures::left_out; },
-            "Leave out of JSON what differs from run to run: simulator.wall_s and simulator.peak_rss_bytes")
-        ->group("Output");
-    command.add_flag("--quiet", output.quiet, "No progress or notes on standard error")->group("Output");
-}
-
 /// The command line: what it can say, where that is kept, and what is to be done then.
 class CommandLine {
   public:
@@ -114,29 +36,17 @@ class CommandLine {
         app_.footer(main_examples);
         app_.require_subcommand(1);
         app_.get_formatter()->label("REQUIRED", "");
-        add_run();
-        add_collective();
-        add_topology_commands();
-        add_list();
+        add_run(app_, commands_);
+        add_collective(app_, commands_);
+        add_topology_commands(app_, commands_);
+        add_list(app_, commands_);
         refuse_values_of_flags(app_);
     }
 
     CLI::App& app() { return app_; }
 
     int execute() {
-        if (run_command_->parsed()) {
-            return run_command(run_);
-        }
-        if (collective_command_->parsed()) {
-            return collective_command(collective_);
-        }
-        if (show_command_->parsed()) {
-            return topology_show_command(topology_);
-        }
-        if (check_command_->parsed()) {
-            return topology_check_command(topology_);
-        }
-        return list_command(list_);
+        return std::ranges::find_if(commands_, [](const Command& command) { return command.parsed->parsed(); })->run();
     }
 
   private:
@@ -152,83 +62,9 @@ class CommandLine {
         }
     }
 
-    void add_run() {
-        run_command_ = app_.add_subcommand("run", "Step time of a training job, GPU idle fraction and its causes");
-        add_topology(*run_command_, run_.input);
-        run_command_
-            ->add_option("WORKLOAD", run_.input.workload, "Workload file, or a name of `lockstep list workloads`")
-            ->type_name("")
-            ->required();
-        add_placement(*run_command_, run_.input);
-        add_engine(*run_command_, run_.engine);
-        add_results(*run_command_, run_.output);
-        run_command_->add_option("--trace", run_.output.trace, "Write the step as a trace for ui.perfetto.dev")
-            ->type_name("FILE")
-            ->group("Output");
-        run_command_->footer(run_examples);
-    }
-
-    void add_collective() {
-        CLI::App& command =
-            *app_.add_subcommand("collective", "Times of a collective by size, as nccl-tests prints them");
-        collective_command_ = &command;
-        add_topology(command, collective_.input);
-        command.add_option("--ranks", collective_.input.ranks, "How many GPUs take part (default: all)")
-            ->type_name("N")
-            ->group("Input");
-        add_placement(command, collective_.input);
-        command
-            .add_flag("--show-placement", collective_.show_placement,
-                      "Print the GPUs in rank order, as --placement takes them, and end")
-            ->group("Input");
-        const auto option = [&](const char* name, auto& value, const char* help, const char* type) {
-            return command.add_option(name, value, help)->type_name(type)->group("Collective");
-        };
-        option("--op", collective_.operation, "all_reduce, reduce_scatter, all_gather, broadcast or all_to_all", "OP")
-            ->capture_default_str();
-        option("--algorithm", collective_.algorithm, "auto, names with commas between them, or all", "NAME")
-            ->capture_default_str();
-        option("-b,--minbytes", collective_.min_bytes, "Smallest size", "SIZE")->capture_default_str();
-        option("-e,--maxbytes", collective_.max_bytes, "Largest size", "SIZE")->capture_default_str();
-        option("-i,--stepbytes", collective_.step_bytes, "Add to the size", "SIZE");
-        option("-f,--stepfactor", collective_.step_factor, "Multiply the size (default: 2)", "N");
-        option("--root", collective_.root, "Rank that broadcasts", "RANK")->capture_default_str();
-        add_engine(command, collective_.engine);
-        add_results(command, collective_.output);
-        command.footer(collective_examples);
-    }
-
-    void add_topology_commands() {
-        CLI::App& command = *app_.add_subcommand("topology", "What is in a topology, and what looks wrong with it");
-        command.require_subcommand(1);
-        command.footer(topology_examples);
-        show_command_ = command.add_subcommand("show", "What is in it: devices, links, bandwidths");
-        check_command_ = command.add_subcommand("check", "What looks wrong; exit code 1 if something does");
-        for (CLI::App* const each : {show_command_, check_command_}) {
-            add_topology(*each, topology_.input);
-            add_json(*each, topology_.output);
-        }
-    }
-
-    void add_list() {
-        CLI::App& command = *app_.add_subcommand("list", "What is shipped or built in");
-        command.add_option("KIND", list_.kind, fmt::format("{}", fmt::join(list_kinds(), ", ")))
-            ->type_name("")
-            ->required();
-        add_json(command, list_.output);
-        command.footer(list_examples);
-    }
-
-    RunOptions run_;
-    CollectiveOptions collective_;
-    TopologyOptions topology_;
-    ListOptions list_;
     CLI::App app_{"Lockstep simulates the interconnect of a training cluster: step time, GPU idle time, and why.",
                   "lockstep"};
-    CLI::App* run_command_ = nullptr;
-    CLI::App* collective_command_ = nullptr;
-    CLI::App* show_command_ = nullptr;
-    CLI::App* check_command_ = nullptr;
+    Commands commands_;
 };
 
 /// The innermost command that was understood.

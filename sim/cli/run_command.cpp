@@ -1,11 +1,14 @@
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/cli/arguments.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/flags.h"
 #include "sim/cli/inputs.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
@@ -21,6 +24,17 @@
 namespace lockstep::cli {
 
 namespace {
+
+constexpr const char* run_examples = R"(Examples:
+  lockstep run dgx-h100 gpt2-xl-ddp --set nodes=4
+  lockstep run dgx-h100 bert-large-ddp --set topology.nodes=8 --set workload.overlap=false
+  lockstep run single-switch toy-ddp --json - --trace step.json)";
+
+struct RunOptions {
+    InputOptions input;
+    EngineOptions engine;
+    OutputOptions output;
+};
 
 /// Perfetto's viewer takes traces of about this size.
 constexpr std::size_t most_trace_events = 2'000'000;
@@ -49,9 +63,7 @@ std::vector<Output> outputs_of(const report::StepReport& report, const OutputOpt
     return outputs;
 }
 
-}  // namespace
-
-int run_command(const RunOptions& options) {
+int run(const RunOptions& options) {
     const MachineMeter meter;
     const DataFiles data = DataFiles::locate();
     const EngineChoice choice = engine_choice(options.engine);
@@ -85,6 +97,25 @@ int run_command(const RunOptions& options) {
     const report::StepReport report{fabric, graph, placement, result, setup, meter.use(options.output.machine_figures)};
     write_outputs(outputs_of(report, options.output));
     return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Commands& commands) {
+    const auto options = std::make_shared<RunOptions>();
+    CLI::App& command = *app.add_subcommand("run", "Step time of a training job, GPU idle fraction and its causes");
+    add_topology(command, options->input);
+    command.add_option("WORKLOAD", options->input.workload, "Workload file, or a name of `lockstep list workloads`")
+        ->type_name("")
+        ->required();
+    add_placement(command, options->input);
+    add_engine(command, options->engine);
+    add_results(command, options->output);
+    command.add_option("--trace", options->output.trace, "Write the step as a trace for ui.perfetto.dev")
+        ->type_name("FILE")
+        ->group("Output");
+    command.footer(run_examples);
+    commands.push_back({&command, [options] { return run(*options); }});
 }
 
 }  // namespace lockstep::cli
