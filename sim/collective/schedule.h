@@ -54,6 +54,8 @@ enum class Verb : std::uint8_t {
     reduce,             ///< the same, added to what is there; takes no time
     signal,             ///< counts `event` of the rank up; does not wait
     wait,               ///< waits until `event` of the rank is above zero and counts it down
+    drain,              ///< waits until all that was sent to `peer` on this channel has arrived: what comes next does
+                        ///< not share the rank's links with it
 };
 
 /// Where chunks live. Every rank starts with its vector in `data` (initial_contents in prover.h says which chunks of

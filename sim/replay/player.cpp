@@ -53,6 +53,7 @@ struct Player::ConnectionState {
     std::uint32_t tail = none;
     const fabric::Route* counted_route = nullptr;  ///< of the bytes not yet added to the links
     double counted_bytes = 0.0;
+    std::uint32_t draining_thread = none;  ///< waits until nothing is under way
 };
 
 struct Player::Inbox {
@@ -174,6 +175,9 @@ void Player::on_flow_end(engine::Token token) {
     switch (connection.carrier) {
         case Carrier::message:
             deliver(play_at, connection.first_inbox);
+            if (state.head == none && state.draining_thread != none) {
+                advance(play_at, std::exchange(state.draining_thread, none));
+            }
             settle(play_at, connection.from);
             break;
         case Carrier::reduction:
@@ -230,6 +234,12 @@ void Player::advance(std::uint32_t play_at, std::uint32_t thread_at) {
                 break;
             case Verb::signal:
                 deliver(play_at, step.slot);
+                break;
+            case Verb::drain:
+                if (play.connections[step.connection].head != none) {
+                    play.connections[step.connection].draining_thread = thread_at;
+                    return;
+                }
                 break;
             case Verb::receive:
             case Verb::receive_reduce:

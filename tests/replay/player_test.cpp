@@ -66,6 +66,24 @@ TEST_CASE("player: successive messages of a connection overlap their latencies, 
     CHECK(result.simulator.messages == 10);
 }
 
+TEST_CASE("player: a rank that drains sends one message after the other, each at the full rate", "[replay]") {
+    const auto& kind = GENERATE(from_range(engine::engines().begin(), engine::engines().end()));
+    CAPTURE(kind.name);
+    const auto fabric = test::star(4, Bandwidth{50e9}, Seconds{1e-6});
+    // Rank 0 sends 100 MB (2 ms) to ranks 1 and 2; rank 1 passes it on to rank 3.
+    const auto to = [](std::uint32_t peer) { return repeated(Verb::send, peer, 1); };
+    const auto from = [](std::uint32_t peer) { return repeated(Verb::receive, peer, 1); };
+    const auto time = [&](const std::vector<collective::Block>& sends) {
+        const auto schedule = schedule_of(
+            {{thread_of(sends)}, {thread_of({from(0), to(3)})}, {thread_of({from(0)})}, {thread_of({from(1)})}}, 1);
+        return run(fabric, schedule, Bytes{100'000'000}, kind).time.value;
+    };
+    // At once, both take twice 2 ms, and rank 1 begins after that.
+    CHECK(time({to(1), to(2)}) == Approx(2e-6 + 4e-3 + 2e-6 + 2e-3).epsilon(1e-9));
+    // In turn, rank 1 begins after 2 ms, beside rank 0's second message.
+    CHECK(time({to(1), repeated(Verb::drain, 1, 1), to(2)}) == Approx(2e-6 + 2e-3 + 2e-6 + 2e-3).epsilon(1e-9));
+}
+
 TEST_CASE("player: ranks that wait for each other are a deadlock with the ranks named", "[replay][error]") {
     const auto& kind = GENERATE(from_range(engine::engines().begin(), engine::engines().end()));
     CAPTURE(kind.name);
