@@ -87,10 +87,12 @@ collective::Tuning tuning(const TuningOptions& options) {
 }
 
 std::vector<Bytes> sizes(const SizeOptions& options) {
-    const Bytes least = size("-b", options.min_bytes);
-    const Bytes most = size("-e", options.max_bytes);
+    const std::string least_text = options.min_bytes.value_or("8");
+    const std::string most_text = options.max_bytes.value_or("128M");
+    const Bytes least = size("-b", least_text);
+    const Bytes most = size("-e", most_text);
     if (most < least) {
-        throw InputError(fmt::format("-e {} is below -b {}", options.max_bytes, options.min_bytes));
+        throw InputError(fmt::format("-e {} is below -b {}", most_text, least_text));
     }
     if (options.step_bytes && options.step_factor) {
         throw InputError("-i adds to the size and -f multiplies it: give one of them");

@@ -14,7 +14,9 @@
 #include "sim/cli/left_out.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/size_matrix.h"
 #include "sim/collective/algorithm.h"
+#include "sim/collective/port_model.h"
 #include "sim/fabric/load_fabric.h"
 #include "sim/replay/replay.h"
 #include "sim/report/csv_report.h"
@@ -42,6 +44,7 @@ struct CollectiveOptions {
     SizeOptions sizes;
     TuningOptions tuning;
     std::string root = "0";
+    std::optional<std::string> matrix;
     bool show_placement = false;
 };
 
@@ -128,6 +131,27 @@ Rows run_sizes(const std::string& algorithm, const collective::Communicator& com
     return result;
 }
 
+/// The sizes of the table's rows. Of operations that have no size of their own to choose there is one row.
+/// Throws: InputError for sizes where none can be chosen.
+std::vector<Bytes> row_sizes(const CollectiveOptions& options, collective::Operation operation) {
+    const SizeOptions& given = options.sizes;
+    const bool is_matrix = operation == collective::Operation::all_to_all_v;
+    if (is_matrix != options.matrix.has_value()) {
+        throw InputError(is_matrix ? "--op all_to_all_v needs --sizes FILE: what each rank has for each other"
+                                   : "--sizes is for --op all_to_all_v only");
+    }
+    if (!is_matrix && operation != collective::Operation::barrier) {
+        return sizes(given);
+    }
+    for (const auto& size : {given.min_bytes, given.max_bytes, given.step_bytes, given.step_factor}) {
+        if (size) {
+            throw InputError(fmt::format("--op {} has no range of sizes: leave out -b, -e, -i and -f",
+                                         collective::name_of(operation)));
+        }
+    }
+    return {Bytes{0}};
+}
+
 /// The results asked for. They refer to `report` and `options`.
 std::vector<Output> outputs_of(const report::CollectiveReport& report, const OutputOptions& options) {
     std::vector<Output> outputs;
@@ -165,7 +189,8 @@ int collective(const CollectiveOptions& options) {
     const DataFiles data = DataFiles::locate();
     const EngineChoice choice = engine_choice(options.engine);
     const auto operation = collective::operation_named(options.operation);
-    const std::vector<Bytes> all_sizes = sizes(options.sizes);
+    std::vector<Bytes> all_sizes = row_sizes(options, operation);
+    collective::Request request{.operation = operation, .tuning = tuning(options.tuning)};
     check_targets(options.output);
     const InputFiles files = load_files(data, options.input);
     check_targets_against(files.paths, options.output);
@@ -177,7 +202,11 @@ int collective(const CollectiveOptions& options) {
     }
     const report::Setup setup = setup_of(files, choice, fabric);
     const collective::Communicator communicator(fabric, placement);
-    const auto root = id_at<RankId>(whole_number("--root", options.root, 0, placement.size() - 1));
+    request.root = id_at<RankId>(whole_number("--root", options.root, 0, placement.size() - 1));
+    if (options.matrix) {
+        request.sizes = size_matrix_from(*options.matrix, static_cast<std::uint32_t>(placement.size()));
+        all_sizes = {largest_row(*request.sizes)};
+    }
 
     fabric::Router router(fabric, setup.routing, setup.seed);
     const auto simulate = [&] {
@@ -186,21 +215,29 @@ int collective(const CollectiveOptions& options) {
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        return run_sizes(options.algorithm, communicator,
-                         {.operation = operation, .root = root, .tuning = tuning(options.tuning)}, all_sizes, settings);
+        return run_sizes(options.algorithm, communicator, request, all_sizes, settings);
     };
     const Rows result = simulate();
     const report::CollectiveReport report{fabric,
                                           placement,
                                           operation,
-                                          root,
+                                          request.root,
                                           options.algorithm,
                                           result.rows,
                                           setup,
+                                          collective::port_model(communicator, router),
                                           result.left_out.notes(all_sizes.size()),
                                           meter.use(options.output.machine_figures)};
     write_outputs(outputs_of(report, options.output));
     return 0;
+}
+
+std::string operations_text() {
+    std::vector<std::string_view> names;
+    for (const collective::Operation operation : collective::operations()) {
+        names.push_back(collective::name_of(operation));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -215,15 +252,16 @@ void add_collective(CLI::App& app, Commands& commands) {
         .add_flag("--show-placement", options->show_placement,
                   "Print the GPUs in rank order, as --placement takes them, and end")
         ->group("Input");
-    const auto option = [&](const char* name, auto& value, const char* help, const char* type) {
+    const auto option = [&](const char* name, auto& value, const std::string& help, const char* type) {
         return command.add_option(name, value, help)->type_name(type)->group("Collective");
     };
-    option("--op", options->operation, "all_reduce, reduce_scatter, all_gather, broadcast or all_to_all", "OP")
-        ->capture_default_str();
+    option("--op", options->operation, operations_text(), "OP")->capture_default_str();
     option("--algorithm", options->algorithm, "auto, names with commas between them, or all", "NAME")
         ->capture_default_str();
     add_sizes(command, options->sizes);
     option("--root", options->root, "Rank that broadcasts, or at which others end", "RANK")->capture_default_str();
+    option("--sizes", options->matrix, "Of all_to_all_v: a line for each rank, with what it has for each, as CSV",
+           "FILE");
     add_tuning(command, options->tuning);
     add_engine(command, options->engine);
     add_results(command, options->output);

@@ -35,8 +35,8 @@ void add_sizes(CLI::App& command, SizeOptions& sizes) {
     const auto option = [&](const char* name, auto& value, const char* help, const char* type) {
         return command.add_option(name, value, help)->type_name(type)->group("Collective");
     };
-    option("-b,--minbytes", sizes.min_bytes, "Smallest size", "SIZE")->capture_default_str();
-    option("-e,--maxbytes", sizes.max_bytes, "Largest size", "SIZE")->capture_default_str();
+    option("-b,--minbytes", sizes.min_bytes, "Smallest size (default: 8)", "SIZE");
+    option("-e,--maxbytes", sizes.max_bytes, "Largest size (default: 128M)", "SIZE");
     option("-i,--stepbytes", sizes.step_bytes, "Add to the size", "SIZE");
     option("-f,--stepfactor", sizes.step_factor, "Multiply the size (default: 2)", "N");
 }

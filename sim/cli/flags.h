@@ -39,8 +39,8 @@ struct OutputOptions {
 
 /// The sizes of a table.
 struct SizeOptions {
-    std::string min_bytes = "8";
-    std::string max_bytes = "128M";
+    std::optional<std::string> min_bytes;  ///< 8 if not given
+    std::optional<std::string> max_bytes;  ///< 128M if not given
     std::optional<std::string> step_bytes;
     std::optional<std::string> step_factor;
 };

@@ -169,7 +169,9 @@ CollectiveRun run_collective(const collective::Communicator& communicator, const
                              .ranks = static_cast<std::uint32_t>(communicator.size())},
                             request.bytes, settings);
     }
-    return run_schedule(communicator, chosen.make(communicator, request), request.bytes, settings);
+    CollectiveRun run = run_schedule(communicator, chosen.make(communicator, request), request.bytes, settings);
+    run.cost = chosen.cost(communicator, request);
+    return run;
 }
 
 }  // namespace lockstep::replay

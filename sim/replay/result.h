@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
 #include "sim/collective/schedule.h"
 #include "sim/workload/task_graph.h"
 
@@ -36,6 +38,7 @@ struct CollectiveRun {
     Seconds lower_bound{};
     std::vector<LinkUse> links{};  ///< every link that carried something, by LinkId
     SimulatorUse simulator{};
+    std::optional<collective::Cost> cost{};  ///< of the algorithm by the book; none for a schedule from elsewhere
 };
 
 /// How one GPU spent the reported step. The parts sum to the step time.

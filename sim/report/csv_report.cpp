@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/comparison.h"
 #include "sim/report/figures.h"
 
 namespace lockstep::report {
@@ -112,13 +113,17 @@ void write_csv(std::ostream& out, const CollectiveReport& report) {
                                           collective::name_of(report.operation),
                                           has_root ? fmt::format("{}", index(report.root)) : "", ranks);
     out << "topology,engine,routing,seed,parameters,op,root,ranks,size_bytes,algorithm,protocol,channels,time_s,"
-           "algbw_Bps,busbw_Bps,lower_bound_s,efficiency,busiest_link_from,busiest_link_to,busiest_link_bytes,"
+           "algbw_Bps,busbw_Bps,lower_bound_s,formula_s,formula_exact,efficiency,busiest_link_from,busiest_link_to,"
+           "busiest_link_bytes,"
            "busiest_link_utilization,messages\n";
     for (const replay::CollectiveRun& row : report.rows) {
+        const auto by_the_book = formula(row, report.model);
         out << table
-            << fmt::format(",{},{},{},{},{},{},{},{},{}", row.bytes.value, csv_cell(row.algorithm),
+            << fmt::format(",{},{},{},{},{},{},{},{},{},{},{}", row.bytes.value, csv_cell(row.algorithm),
                            csv_cell(row.protocol), row.channels, row.time.value, or_empty(algbw(row.bytes, row.time)),
                            or_empty(busbw(report.operation, ranks, row.bytes, row.time)), row.lower_bound.value,
+                           by_the_book ? fmt::format("{}", by_the_book->time.value) : "",
+                           by_the_book ? fmt::format("{}", by_the_book->holds == collective::Cost::Holds::exactly) : "",
                            or_empty(efficiency(row)));
         if (const auto use = busiest_link(row.links)) {
             out << fmt::format(",{},{},{},{}", csv_cell(fabric.vertex(fabric.from(use->link)).name),

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "sim/report/comparison.h"
 #include "sim/report/figures.h"
 #include "sim/report/json_stream.h"
 
@@ -82,17 +83,22 @@ Json collective_row(const CollectiveReport& report, const replay::CollectiveRun&
     const std::size_t ranks = report.placement.size();
     const auto busiest = busiest_link(row.links);
     const auto part_of_bound = efficiency(row);
-    return {{"size_bytes", row.bytes.value},
-            {"algorithm", row.algorithm},
-            {"protocol", row.protocol},
-            {"channels", row.channels},
-            {"time_s", row.time.value},
-            {"algbw_Bps", or_null(algbw(row.bytes, row.time))},
-            {"busbw_Bps", or_null(busbw(report.operation, ranks, row.bytes, row.time))},
-            {"lower_bound_s", row.lower_bound.value},
-            {"efficiency", part_of_bound ? Json(*part_of_bound) : Json(nullptr)},
-            {"busiest_link", busiest ? link(report.fabric, *busiest) : Json(nullptr)},
-            {"messages", row.simulator.messages}};
+    const auto by_the_book = formula(row, report.model);
+    return {
+        {"size_bytes", row.bytes.value},
+        {"algorithm", row.algorithm},
+        {"protocol", row.protocol},
+        {"channels", row.channels},
+        {"time_s", row.time.value},
+        {"algbw_Bps", or_null(algbw(row.bytes, row.time))},
+        {"busbw_Bps", or_null(busbw(report.operation, ranks, row.bytes, row.time))},
+        {"lower_bound_s", row.lower_bound.value},
+        {"formula_s", by_the_book ? Json(by_the_book->time.value) : Json(nullptr)},
+        {"formula_exact", by_the_book ? Json(by_the_book->holds == collective::Cost::Holds::exactly) : Json(nullptr)},
+        {"formula", row.cost ? Json(row.cost->formula) : Json(nullptr)},
+        {"efficiency", part_of_bound ? Json(*part_of_bound) : Json(nullptr)},
+        {"busiest_link", busiest ? link(report.fabric, *busiest) : Json(nullptr)},
+        {"messages", row.simulator.messages}};
 }
 
 void write_setup(JsonStream& json, const Setup& setup) {
@@ -146,7 +152,20 @@ void write_json(std::ostream& out, const CollectiveReport& report) {
     if (!report.notes.empty()) {
         json.field("notes", report.notes);
     }
+    if (report.model) {
+        json.field("model", {{"alpha_s", report.model->alpha.value},
+                             {"rate_Bps", report.model->rate.value},
+                             {"uniform", report.model->uniform}});
+    }
     json.array("rows", report.rows, [&](const auto& row) { return collective_row(report, row); });
+    if (compares(report.rows)) {
+        json.array("fastest", reigns(report.rows), [](const Reign& reign) {
+            return Json{{"algorithm", reign.algorithm},
+                        {"first_bytes", reign.first.value},
+                        {"last_bytes", reign.last.value},
+                        {"until_bytes", reign.until ? Json(reign.until->value) : Json(nullptr)}};
+        });
+    }
     json.field("simulator", simulator(total_use(report.rows), report.machine));
     json.finish();
 }

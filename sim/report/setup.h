@@ -9,6 +9,7 @@
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
 #include "sim/collective/algorithm.h"
+#include "sim/collective/port_model.h"
 #include "sim/fabric/fabric.h"
 #include "sim/replay/result.h"
 #include "sim/workload/task_graph.h"
@@ -52,11 +53,12 @@ struct CollectiveReport {
     const fabric::Fabric& fabric;
     std::span<const VertexId> placement;  ///< rank -> GPU
     collective::Operation operation = collective::Operation::all_reduce;
-    RankId root{};          ///< of broadcast
+    RankId root{};          ///< where the operation has one
     std::string algorithm;  ///< as asked for: `auto`, `all`, a name or names
     std::span<const replay::CollectiveRun> rows;
     const Setup& setup;
-    std::vector<std::string> notes = {};  ///< one line each, of what the reader should know about the rows
+    std::optional<collective::PortModel> model = {};  ///< what formulas are worked out with; none for one rank
+    std::vector<std::string> notes = {};              ///< one line each, of what the reader should know about the rows
     std::optional<MachineUse> machine = {};
 };
 

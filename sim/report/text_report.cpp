@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/comparison.h"
 #include "sim/report/figures.h"
 #include "sim/report/groups.h"
 #include "sim/report/table.h"
@@ -246,6 +247,45 @@ std::string averages(const CollectiveReport& report) {
     return text;
 }
 
+/// What the formulas were worked out with.
+std::string model_text(const collective::PortModel& model) {
+    return fmt::format("formulas: α = {}, B = {} GB/s, {}", to_text(model.alpha), in_gigabytes_per_s(model.rate),
+                       model.uniform ? "as between all ranks looked at"
+                                     : "the worst between two ranks: paths differ here, so they are a guide (~)");
+}
+
+std::string formula_text(const std::optional<Formula>& formula) {
+    if (!formula) {
+        return std::string(no_rate);
+    }
+    return (formula->holds == collective::Cost::Holds::exactly ? "" : "~") + measured(formula->time.value * 1e6);
+}
+
+/// To two digits: an estimate.
+std::string rounded(Bytes bytes) {
+    return fmt::format("{:.0f}", std::stod(fmt::format("{:.1e}", static_cast<double>(bytes.value))));
+}
+
+/// Which algorithm to use at which size, where several were compared.
+std::string fastest(const CollectiveReport& report) {
+    if (!compares(report.rows)) {
+        return {};
+    }
+    const std::vector<Reign> all = reigns(report.rows);
+    if (all.size() == 1) {
+        return comment(fmt::format("Fastest at every size: {}", all.front().algorithm));
+    }
+    std::string text = all.empty() ? "" : comment("Fastest:");
+    for (const Reign& reign : all) {
+        const std::string sizes = reign.first == reign.last
+                                      ? fmt::format("at {} B", reign.first.value)
+                                      : fmt::format("from {} B to {} B", reign.first.value, reign.last.value);
+        const std::string until = reign.until ? fmt::format(", up to about {} B", rounded(*reign.until)) : "";
+        text += comment(fmt::format("  {} {}{}", reign.algorithm, sizes, until));
+    }
+    return text;
+}
+
 }  // namespace
 
 void write_text(std::ostream& out, const StepReport& report) {
@@ -270,6 +310,9 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
     for (const std::string& line : assumptions(report.fabric, report.setup)) {
         out << comment(line);
     }
+    if (report.model) {
+        out << comment(model_text(*report.model));
+    }
     for (const std::string& line : report.notes) {
         out << comment(line);
     }
@@ -279,6 +322,7 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
                  {"algorithm", "", Align::left},
                  {"ch", ""},
                  {"time", "(us)"},
+                 {"formula", "(us)"},
                  {"algbw", "(GB/s)"},
                  {"busbw", "(GB/s)"},
                  {"bound", "(us)"},
@@ -290,14 +334,15 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
         const auto part_of_bound = efficiency(row);
         const auto busiest = busiest_link(row.links);
         table.add({fmt::format("{}", row.bytes.value), row.algorithm, fmt::format("{}", row.channels),
-                   measured(row.time.value * 1e6), in_gigabytes_per_s(algbw(row.bytes, row.time)),
-                   in_gigabytes_per_s(bus), measured(row.lower_bound.value * 1e6),
+                   measured(row.time.value * 1e6), formula_text(formula(row, report.model)),
+                   in_gigabytes_per_s(algbw(row.bytes, row.time)), in_gigabytes_per_s(bus),
+                   measured(row.lower_bound.value * 1e6),
                    part_of_bound ? fmt::format("{:.1f}", *part_of_bound * 100.0) : std::string(no_rate),
                    busiest ? fmt::format("{:.1f}", busiest->utilization * 100.0) : std::string(no_rate),
                    busiest_link_text(report.fabric, busiest)});
     }
     out << table.text("# ", "  ", page_width);
-    out << averages(report);
+    out << averages(report) << fastest(report);
 }
 
 void write_placement(std::ostream& out, const fabric::Fabric& fabric, std::span<const VertexId> placement) {
