@@ -43,6 +43,65 @@ bool moves_nothing(const collective::Request& request) {
     return request.bytes.value == 0 && request.operation != collective::Operation::barrier;
 }
 
+/// The most that any rank can send or receive at.
+Bandwidth widest_port(const collective::Communicator& communicator) {
+    const fabric::Fabric& fabric = communicator.fabric();
+    Bandwidth widest;
+    for (const VertexId gpu : communicator.gpus()) {
+        Bandwidth out;
+        Bandwidth in;
+        for (const LinkId link : fabric.links_out_of(gpu)) {
+            out += fabric.link(link).bandwidth;
+            in += fabric.link(fabric.reverse(link)).bandwidth;
+        }
+        widest = std::max({widest, out, in});
+    }
+    return widest;
+}
+
+/// A time that the algorithm cannot beat on any fabric whose ports are at most so wide: its bytes pass a port, or a
+/// chain of messages, one after the other. 0 where the book is not exact.
+Seconds least_time(const collective::Cost& cost, Bandwidth widest) {
+    return cost.holds == collective::Cost::Holds::exactly ? Seconds{cost.bytes / widest.value} : Seconds{0};
+}
+
+/// The candidate with the least simulated time; those that differ by rounding only are tied, and the first of them
+/// wins, on any machine. One that the widest port alone keeps from winning is not simulated.
+const collective::Algorithm& fastest(const std::vector<const collective::Algorithm*>& candidates,
+                                     const collective::Communicator& communicator, const collective::Request& request,
+                                     const Settings& settings) {
+    constexpr double tied = 1e-9;
+    double leanest = std::numeric_limits<double>::infinity();
+    for (const collective::Algorithm* candidate : candidates) {
+        leanest = std::min(leanest, candidate->messages(communicator, request));
+    }
+    const Bandwidth widest = widest_port(communicator);
+    const collective::Algorithm* best = nullptr;
+    Seconds least{std::numeric_limits<double>::infinity()};
+    std::optional<std::string> last_problem;
+    for (const collective::Algorithm* candidate : candidates) {
+        if (candidate->messages(communicator, request) >
+                std::max(messages_always_simulated, messages_over_leanest * leanest) ||
+            least_time(candidate->cost(communicator, request), widest) >= least) {
+            continue;
+        }
+        try {
+            const Seconds time = simulated_time(*candidate, communicator, request, settings);
+            if (time.value < least.value * (1 - tied)) {
+                least = time;
+                best = candidate;
+            }
+        } catch (
+            const SimulationError& problem) {  // say, two ranks that no path joins: another algorithm may not need it
+            last_problem = problem.what();
+        }
+    }
+    if (best == nullptr) {
+        throw SimulationError(last_problem.value_or("no algorithm could be simulated"));
+    }
+    return *best;
+}
+
 /// Why each algorithm that knows the operation cannot do it here.
 std::vector<std::string> obstacles(const collective::Communicator& communicator, const collective::Request& request) {
     std::vector<std::string> reasons;
@@ -95,34 +154,7 @@ const collective::Algorithm& chosen_algorithm(const collective::Communicator& co
     if (candidates.size() == 1 || moves_nothing(request) || communicator.size() == 1) {
         return *candidates.front();
     }
-    double leanest = std::numeric_limits<double>::infinity();
-    for (const collective::Algorithm* candidate : candidates) {
-        leanest = std::min(leanest, candidate->messages(communicator, request));
-    }
-    const collective::Algorithm* best = nullptr;
-    Seconds least{std::numeric_limits<double>::infinity()};
-    std::optional<std::string> last_problem;
-    for (const collective::Algorithm* candidate : candidates) {
-        if (candidate->messages(communicator, request) >
-            std::max(messages_always_simulated, messages_over_leanest * leanest)) {
-            continue;
-        }
-        try {
-            const Seconds time = simulated_time(*candidate, communicator, request, settings);
-            // Algorithms that differ by rounding only are tied: the first of the table wins, on any machine.
-            if (time.value < least.value * (1 - 1e-9)) {
-                least = time;
-                best = candidate;
-            }
-        } catch (
-            const SimulationError& problem) {  // say, two ranks that no path joins: another algorithm may not need it
-            last_problem = problem.what();
-        }
-    }
-    if (best == nullptr) {
-        throw SimulationError(last_problem.value_or("no algorithm could be simulated"));
-    }
-    return *best;
+    return fastest(candidates, communicator, request, settings);
 }
 
 CollectiveRun run_schedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
