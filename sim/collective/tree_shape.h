@@ -27,7 +27,15 @@ struct TreePlace {
 /// at one GPU of each node (the head: the GPU of the ring's rail); inside a node a chain leads away from the head.
 std::vector<std::vector<TreePlace>> rank_trees(const Communicator& communicator);
 
-/// Hops from the deepest rank to the root, at most.
-std::size_t tree_depth(const Communicator& communicator);
+/// The same for operations with a root, which feeds both twins: they join the nodes other than the root's, and their
+/// own roots hang on the root's node. There the root hands the data to the head first, if it is not the head itself;
+/// where the node's GPUs are joined by links between neighbours, the chain grows from the root both ways instead.
+std::vector<std::vector<TreePlace>> rooted_rank_trees(const Communicator& communicator, RankId root);
+
+/// Whether trees have a given root.
+enum class TreeRoot : std::uint8_t { given, any };
+
+/// Hops from the deepest rank to the root of its tree, at most.
+std::size_t tree_depth(const Communicator& communicator, TreeRoot root);
 
 }  // namespace lockstep::collective

@@ -11,5 +11,6 @@ Algorithm tree_algorithm();
 Algorithm halving_doubling_algorithm();
 Algorithm hierarchical_algorithm();
 Algorithm nvls_algorithm();
+Algorithm pat_algorithm();
 
 }  // namespace lockstep::collective

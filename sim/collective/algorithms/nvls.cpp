@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -8,65 +7,124 @@
 
 // Switches that can add up and copy do so. Rank h (head h) reads its part of the data as the switch's sum over all
 // ranks, and writes it to all through the switch. Each rank sends its whole vector once and one more part, so S(n+1)/n
-// per direction instead of the 2 S(n-1)/n of a ring. The parts are cut into pieces: the sum of one is read while the
-// one before is written. Source: NCCL 2.30, src/device/all_reduce.h (NVLS); Klenk et al. (2020), "An in-network
-// architecture for accelerating shared-memory multiprocessor collectives".
+// per direction instead of the 2 S(n-1)/n of a ring. The parts are cut into pieces: while one is written, later ones
+// are read. With a root, that rank reads or writes everything. Source: NCCL 2.30, src/device/all_reduce.h (NVLS); Klenk
+// et al. (2020), "An in-network architecture for accelerating shared-memory multiprocessor collectives".
 
 namespace lockstep::collective {
 
 namespace {
 
-/// Pieces per head. Data of time T = S/B on a GPU's link takes, in k pieces, about (n+1)/n T + (n-1)/n T/k + 2(k+1)L:
-/// the first sum and the last copy use one direction only, and each piece waits for two link latencies. The least is at
-/// k = sqrt((n-1)/n T / 2L).
-std::uint32_t pieces_per_head(const Communicator& communicator, const Request& request) {
-    constexpr double most = 64;
-    if (request.operation != Operation::all_reduce) {
-        return 1;  // one direction only: nothing overlaps
-    }
+/// What a rank's links to the switches carry together, one direction, and the time a message takes through them.
+struct Port {
+    Bandwidth rate{};
+    Seconds alpha{};
+};
+
+Port port_of(const Communicator& communicator) {
     const fabric::Fabric& fabric = communicator.fabric();
     const auto planes = fabric::shared_reducers(fabric, communicator.gpus());
-    Bandwidth rate;
-    Seconds latency;
+    Port port;
     for (const LinkId link : fabric.links_out_of(communicator.gpu(RankId{0}))) {
         if (std::find(planes.begin(), planes.end(), fabric.to(link)) != planes.end()) {
-            rate += fabric.link(link).bandwidth;
-            latency = std::max(latency, fabric.link(link).latency);
+            port.rate += fabric.link(link).bandwidth;
+            port.alpha = std::max(port.alpha, 2 * fabric.link(link).latency);
         }
     }
-    const double overlapping = busbw_factor(Operation::all_gather, communicator.size()) * (request.bytes / rate).value;
-    const double best = latency > Seconds{0} ? std::sqrt(overlapping / (2 * latency.value)) : most;
-    return static_cast<std::uint32_t>(std::clamp(std::round(best), 1.0, most));
+    return port;
+}
+
+/// Pieces per head of an all-reduce. The first sums and the last copies use one direction only, which costs (n-1)/n S/B
+/// over the number of pieces; their latencies overlap. So the more the better, until there are more to simulate than
+/// that is worth, or a piece is smaller than what arrives during the latency, which then is what counts. Other
+/// operations use one direction from beginning to end and gain nothing.
+std::uint32_t pieces_per_head(const Communicator& communicator, const Request& request) {
+    constexpr std::int64_t smallest = 16 << 10;
+    constexpr std::int64_t all_heads_together = 2048;
+    constexpr std::int64_t always_worth_it = 32;
+    if (request.tuning.pieces) {
+        return *request.tuning.pieces;
+    }
+    if (request.operation != Operation::all_reduce) {
+        return 1;
+    }
+    const auto ranks = static_cast<std::int64_t>(communicator.size());
+    const std::int64_t most = std::max(all_heads_together / ranks, always_worth_it);
+    return static_cast<std::uint32_t>(std::clamp(request.bytes.value / ranks / smallest, std::int64_t{1}, most));
 }
 
 ChunkIndex pieces_of(RankId head, std::uint32_t pieces) {
     return {.offset = static_cast<std::uint32_t>(head) * pieces, .stride = 1, .modulus = pieces};
 }
 
-/// What the rank does for others' reductions and as the head of its own part.
-Block head_block(RankId rank, std::uint32_t ranks, std::uint32_t pieces, Operation operation) {
-    Block block{.iterations = pieces};
-    const ChunkIndex own = pieces_of(rank, pieces);
-    if (operation != Operation::all_gather) {
-        for (std::uint32_t h = 0; h < ranks; ++h) {
-            const auto head = id_at<RankId>(h);
-            block.body.push_back({.verb = Verb::contribute, .peer = head, .chunk = pieces_of(head, pieces)});
+/// What programs need to know.
+struct Plan {
+    Operation operation = Operation::all_reduce;
+    std::uint32_t ranks = 1;
+    std::uint32_t pieces = 1;
+    RankId root{};
+
+    /// Of broadcast and reduce the root alone has a part, which is everything.
+    std::vector<RankId> heads() const {
+        if (has_root(operation)) {
+            return {root};
         }
-        block.body.push_back({.verb = Verb::reduce_in_switch, .peer = rank, .chunk = own});
+        std::vector<RankId> all(ranks);
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            all[rank] = id_at<RankId>(rank);
+        }
+        return all;
     }
-    if (operation != Operation::reduce_scatter) {
-        block.body.push_back({.verb = Verb::multicast, .peer = rank, .chunk = own});
+    ChunkIndex part_of(RankId head) const { return pieces_of(has_root(operation) ? RankId{0} : head, pieces); }
+    bool is_head(RankId rank) const { return !has_root(operation) || rank == root; }
+    bool adds_up() const {
+        return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
+               operation == Operation::reduce;
+    }
+    bool copies() const {
+        return operation == Operation::all_reduce || operation == Operation::all_gather ||
+               operation == Operation::broadcast;
+    }
+};
+
+/// Offers all its data to the heads at once, then does its own part as a head. Nothing waits but for sums.
+std::vector<Block> offers_and_own_part(const Plan& plan, RankId rank) {
+    std::vector<Block> blocks;
+    if (plan.adds_up()) {
+        Block& offers = blocks.emplace_back(Block{.iterations = plan.pieces});
+        for (const RankId head : plan.heads()) {
+            offers.body.push_back({.verb = Verb::contribute, .peer = head, .chunk = plan.part_of(head)});
+        }
+    }
+    if (plan.is_head(rank)) {
+        Block& own = blocks.emplace_back(Block{.iterations = plan.pieces});
+        if (plan.adds_up()) {
+            own.body.push_back({.verb = Verb::reduce_in_switch, .peer = rank, .chunk = plan.part_of(rank)});
+        }
+        if (plan.copies()) {
+            own.body.push_back({.verb = Verb::multicast, .peer = rank, .chunk = plan.part_of(rank)});
+        }
+    }
+    return blocks;
+}
+
+Block copies_from_heads(const Plan& plan) {
+    Block block{.iterations = plan.pieces};
+    for (const RankId head : plan.heads()) {
+        block.body.push_back({.verb = Verb::receive_multicast, .peer = head, .chunk = plan.part_of(head)});
     }
     return block;
 }
 
-Block receiving_block(std::uint32_t ranks, std::uint32_t pieces) {
-    Block block{.iterations = pieces};
-    for (std::uint32_t h = 0; h < ranks; ++h) {
-        const auto head = id_at<RankId>(h);
-        block.body.push_back({.verb = Verb::receive_multicast, .peer = head, .chunk = pieces_of(head, pieces)});
+RankProgram program_of(const Plan& plan, RankId rank) {
+    RankProgram program;
+    if (plan.ranks > 1) {
+        program.push_back({.blocks = offers_and_own_part(plan, rank)});
+        if (plan.copies()) {
+            program.push_back({.blocks = {copies_from_heads(plan)}});
+        }
     }
-    return block;
+    return program;
 }
 
 std::optional<std::string> obstacle(const Communicator& communicator, const Request& /*request*/) {
@@ -82,7 +140,10 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
 
 Schedule make(const Communicator& communicator, const Request& request) {
     const auto ranks = static_cast<std::uint32_t>(communicator.size());
-    const std::uint32_t pieces = ranks == 1 ? 1 : pieces_per_head(communicator, request);
+    const Plan plan{.operation = request.operation,
+                    .ranks = ranks,
+                    .pieces = ranks == 1 ? 1 : pieces_per_head(communicator, request),
+                    .root = request.root};
     std::vector<RankId> all(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         all[rank] = id_at<RankId>(rank);
@@ -90,36 +151,41 @@ Schedule make(const Communicator& communicator, const Request& request) {
     return {.algorithm = "nvls",
             .operation = request.operation,
             .ranks = ranks,
-            .chunks = ranks * pieces,
+            .chunks = (has_root(request.operation) ? 1 : ranks) * plan.pieces,
+            .root = request.root,
             .groups = {std::move(all)},
-            .program = [ranks, pieces, operation = request.operation](RankId rank) {
-                RankProgram program;
-                if (ranks > 1) {
-                    program.push_back({.blocks = {head_block(rank, ranks, pieces, operation)}});
-                    if (operation != Operation::reduce_scatter) {
-                        program.push_back({.blocks = {receiving_block(ranks, pieces)}});
-                    }
-                }
-                return program;
-            }};
+            .program = [plan](RankId rank) { return program_of(plan, rank); }};
 }
 
 double messages(const Communicator& communicator, const Request& request) {
     const double flows = request.operation == Operation::all_reduce ? 2 : 1;
-    return flows * static_cast<double>(communicator.size()) * pieces_per_head(communicator, request);
+    const double heads = has_root(request.operation) ? 1 : static_cast<double>(communicator.size());
+    return flows * heads * pieces_per_head(communicator, request);
 }
 
+/// Of an all-reduce: while the first piece is on its way to and from its head (α and 1/(nk) of n S/B, then α again),
+/// the other sums go on at B, and what is added up by then is written alone at the end: (n-1)/n of the port's time is
+/// lost on one piece and on what one α carries. Where even all sums take less than that, they are over before the
+/// first copy moves.
 Cost cost(const Communicator& communicator, const Request& request) {
     const auto n = static_cast<double>(communicator.size());
     const auto bytes = static_cast<double>(request.bytes.value);
+    const char* const source = "derived from NCCL 2.30's kernels";
     if (request.operation != Operation::all_reduce) {
-        return {.alphas = 1, .bytes = bytes, .formula = "α + S/B", .source = "derived from NCCL 2.30's kernels"};
+        return {.alphas = 1, .bytes = bytes, .formula = "α + S/B", .source = source};
     }
     const double pieces = pieces_per_head(communicator, request);
-    return {.alphas = pieces + 1,
+    const Port port = port_of(communicator);
+    if (port.alpha.value >= (1 - 1 / pieces) * (request.bytes / port.rate).value) {
+        return {.alphas = 2,
+                .bytes = (1 + 1 / pieces) * bytes,
+                .formula = fmt::format("2α + (1 + 1/k) S/B, k = {}", pieces),
+                .source = source};
+    }
+    return {.alphas = 2 - 1 / n,
             .bytes = ((n + 1) / n + (n - 1) / n / pieces) * bytes,
-            .formula = fmt::format("(k+1)α + ((n+1)/n + (n-1)/(nk)) S/B, k = {}", pieces),
-            .source = "derived from NCCL 2.30's kernels"};
+            .formula = fmt::format("(2-1/n)α + ((n+1)/n + (n-1)/(nk)) S/B, k = {}", pieces),
+            .source = source};
 }
 
 }  // namespace
@@ -128,7 +194,8 @@ Algorithm nvls_algorithm() {
     return {.name = "nvls",
             .summary =
                 "switches add up and copy: each rank sends its data once and a part more; needs switches that reduce",
-            .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather},
+            .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
+                           Operation::broadcast, Operation::reduce},
             .obstacle = obstacle,
             .make = make,
             .messages = messages,

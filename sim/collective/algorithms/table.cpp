@@ -9,9 +9,15 @@
 namespace lockstep::collective {
 
 std::span<const Algorithm> algorithms() {
-    static const std::vector<Algorithm> table{ring_algorithm(),         direct_algorithm(),
-                                              tree_algorithm(),         halving_doubling_algorithm(),
-                                              hierarchical_algorithm(), nvls_algorithm()};
+    static const std::vector<Algorithm> table{
+        ring_algorithm(),              //
+        direct_algorithm(),            //
+        tree_algorithm(),              //
+        halving_doubling_algorithm(),  //
+        hierarchical_algorithm(),      //
+        nvls_algorithm(),              //
+        pat_algorithm(),               //
+    };
     return table;
 }
 
