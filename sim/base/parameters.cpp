@@ -11,16 +11,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <muParser.h>
 
+#include "sim/base/arithmetic.h"
 #include "sim/base/units.h"
 
 namespace lockstep {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> functions{"min", "max", "ceil", "floor", "round"};
-constexpr std::size_t longest_expression = 1000;
 constexpr std::size_t longest_echo = 200;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -127,41 +125,6 @@ std::string_view referred_name(std::string_view text) {
     return text.starts_with('$') && is_identifier(text.substr(1)) ? text.substr(1) : std::string_view{};
 }
 
-double least_of(const double* values, int count) { return *std::min_element(values, values + count); }
-
-double most_of(const double* values, int count) { return *std::max_element(values, values + count); }
-
-/// The identifiers of an expression in order. Throws: std::invalid_argument for a character that arithmetic does not
-/// have.
-std::vector<std::string> identifiers(std::string_view expression) {
-    std::vector<std::string> found;
-    for (std::size_t at = 0; at < expression.size();) {
-        const char c = expression[at];
-        if (is_letter(c)) {
-            const std::size_t begin = at;
-            while (at < expression.size() && (is_letter(expression[at]) || is_digit(expression[at]))) {
-                ++at;
-            }
-            found.emplace_back(expression.substr(begin, at - begin));
-        } else if (is_digit(c) || c == '.') {
-            double number = 0.0;
-            const auto result = std::from_chars(expression.data() + at, expression.data() + expression.size(), number);
-            const auto end = static_cast<std::size_t>(result.ptr - expression.data());
-            if (end == at || (end < expression.size() && is_letter(expression[end]))) {
-                throw std::invalid_argument(fmt::format("expected a plain number, an operator or a parameter, got {}",
-                                                        excerpt(expression.substr(at))));
-            }
-            at = end;
-        } else if (std::string_view("+-*/^(), \t").find(c) != std::string_view::npos) {
-            ++at;
-        } else {
-            throw std::invalid_argument(fmt::format("arithmetic has + - * / ^, parentheses and {}, got {}",
-                                                    fmt::join(functions, ", "), excerpt(expression.substr(at))));
-        }
-    }
-    return found;
-}
-
 std::string_view noun(ParameterKind kind) {
     switch (kind) {
         case ParameterKind::count:
@@ -224,7 +187,7 @@ void Parameters::declare(Parameter parameter) {
     if (!is_identifier(parameter.name)) {
         throw fail("expected a name of letters, digits and underscores that does not begin with a digit");
     }
-    if (std::ranges::find(functions, parameter.name) != functions.end()) {
+    if (Arithmetic::is_function(parameter.name)) {
         throw fail("the name is that of a function of $(...)");
     }
     if (find(parameter.name)) {
@@ -330,51 +293,21 @@ std::optional<double> Parameters::number(std::string_view name) const {
     return measure(declared_[*at].kind, value(name).text);
 }
 
+double Parameters::plain_number(const std::string& name) const {
+    const auto at = find(name);
+    if (!at) {
+        throw std::invalid_argument(fmt::format("unknown parameter {}{}", excerpt(name), suggestion(name, names())));
+    }
+    const auto plain = number(name);
+    if (!plain) {
+        throw std::invalid_argument(fmt::format("arithmetic takes plain numbers, and {} is {} ({})", excerpt(name),
+                                                noun(declared_[*at].kind), excerpt(value(name).text)));
+    }
+    return *plain;
+}
+
 double Parameters::evaluate(std::string_view expression) const {
-    if (expression.size() > longest_expression) {
-        throw std::invalid_argument(fmt::format("an expression has at most {} characters", longest_expression));
-    }
-    mu::Parser parser;
-    parser.ClearConst();
-    parser.ClearFun();
-    parser.DefineFun("min", least_of);
-    parser.DefineFun("max", most_of);
-    parser.DefineFun(
-        "ceil", +[](double x) { return std::ceil(x); });
-    parser.DefineFun(
-        "floor", +[](double x) { return std::floor(x); });
-    parser.DefineFun(
-        "round", +[](double x) { return std::round(x); });
-    for (const std::string& name : identifiers(expression)) {
-        if (std::ranges::find(functions, name) != functions.end()) {
-            continue;
-        }
-        const auto at = find(name);
-        if (!at) {
-            throw std::invalid_argument(
-                fmt::format("unknown parameter {}{}", excerpt(name), suggestion(name, names())));
-        }
-        const auto plain = number(name);
-        if (!plain) {
-            throw std::invalid_argument(fmt::format("arithmetic takes plain numbers, and {} is {} ({})", excerpt(name),
-                                                    noun(declared_[*at].kind), excerpt(value(name).text)));
-        }
-        parser.DefineConst(name, *plain);
-    }
-    try {
-        parser.SetExpr(std::string(expression));
-        const double result = parser.Eval();
-        if (parser.GetNumResults() != 1) {
-            throw std::invalid_argument(fmt::format("expected one expression, got {}", excerpt(expression)));
-        }
-        if (!std::isfinite(result)) {
-            throw std::invalid_argument(fmt::format("{} has no finite value", excerpt(expression)));
-        }
-        return result;
-    } catch (const mu::ParserError& error) {
-        throw std::invalid_argument(
-            fmt::format("{} is no arithmetic: {}", excerpt(expression), shown(error.GetMsg(), longest_echo)));
-    }
+    return Arithmetic(expression, [&](const std::string& name) { return plain_number(name); }).value();
 }
 
 std::string setting_text(std::string_view name, std::string_view value) {

@@ -58,8 +58,11 @@ class Parameters {
     /// The value in force of a parameter that is a plain number, flag counted as none. Used by $(...) arithmetic.
     std::optional<double> number(std::string_view name) const;
 
-    /// Evaluates the arithmetic of a `$(...)` (operators + - * / ^ and parentheses, min, max, ceil, floor, round on
-    /// parameters that are plain numbers). Throws: std::invalid_argument saying what is wrong.
+    /// The value of a parameter that arithmetic names. Throws: std::invalid_argument for an unknown one, with the
+    /// nearest, and for one that is no plain number.
+    double plain_number(const std::string& name) const;
+    /// Evaluates the arithmetic of a `$(...)` on parameters that are plain numbers. Throws: std::invalid_argument
+    /// saying what is wrong.
     double evaluate(std::string_view expression) const;
 
   private:
