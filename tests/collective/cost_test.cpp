@@ -1,14 +1,14 @@
 #include "tests/collective/fabrics.h"
-#include "tests/collective/symbolic.h"
 #include <catch2/catch.hpp>
 
 #include "sim/base/diagnostics.h"
 #include "sim/collective/algorithm.h"
+#include "sim/collective/prover.h"
 
 using namespace lockstep;
 using namespace lockstep::collective;
 
-// What the closed forms of docs/collectives.md are made of: bytes per rank and messages one after the other.
+// What the closed forms of docs/collectives/README.md are made of: bytes per rank and messages one after the other.
 
 namespace {
 
@@ -20,9 +20,9 @@ struct Traffic {
 
 Traffic traffic_of(const Communicator& communicator, const char* algorithm, Operation operation, std::int64_t bytes) {
     const Request request{.operation = operation, .bytes = {bytes}};
-    const Verdict verdict = play(algorithm_named(algorithm).make(communicator, request), request.bytes);
-    REQUIRE(verdict.problems.empty());
-    return {verdict.bytes_out, verdict.bytes_in, verdict.depth};
+    const Proof proof = prove(algorithm_named(algorithm).make(communicator, request), request.bytes);
+    REQUIRE(proof.holds());
+    return {proof.bytes_out, proof.bytes_in, proof.depth};
 }
 
 std::vector<std::int64_t> each(std::size_t ranks, std::int64_t bytes) { return std::vector(ranks, bytes); }
@@ -81,7 +81,7 @@ TEST_CASE("cost: a ring of one channel moves each block whole", "[collective]") 
         algorithm_named("ring").make(communicator, {.operation = Operation::all_reduce, .bytes = {100'000'000}});
     CHECK(schedule.channels == 1);
     CHECK(schedule.chunks == 8);
-    CHECK(play(schedule, {100'000'000}).messages == 8 * 14);
+    CHECK(prove(schedule, {100'000'000}).messages == 8 * 14);
 }
 
 TEST_CASE("cost: rings of a cluster divide the data among the NICs", "[collective]") {
@@ -145,13 +145,13 @@ TEST_CASE("cost: a broadcast down a chain is cut into pieces, one straight from 
     const Request request{.operation = Operation::broadcast, .bytes = {100'000'000}};
     const Schedule chain = algorithm_named("ring").make(communicator, request);
     CHECK(chain.chunks == 16 * 7);
-    const Verdict verdict = play(chain, request.bytes);
-    CHECK(verdict.depth == 7);
-    CHECK(verdict.bytes_out == std::vector<std::int64_t>{100'000'000, 100'000'000, 100'000'000, 100'000'000,
+    const Proof proof = prove(chain, request.bytes);
+    CHECK(proof.depth == 7);
+    CHECK(proof.bytes_out == std::vector<std::int64_t>{100'000'000, 100'000'000, 100'000'000, 100'000'000,
                                                          100'000'000, 100'000'000, 100'000'000, 0});
     const Schedule direct = algorithm_named("direct").make(communicator, request);
-    CHECK(play(direct, request.bytes).depth == 1);
-    CHECK(play(direct, request.bytes).bytes_out.front() == 700'000'000);
+    CHECK(prove(direct, request.bytes).depth == 1);
+    CHECK(prove(direct, request.bytes).bytes_out.front() == 700'000'000);
 }
 
 TEST_CASE("programs keep loops as loops: their length does not grow with the number of ranks", "[collective]") {
