@@ -12,5 +12,7 @@ Algorithm halving_doubling_algorithm();
 Algorithm hierarchical_algorithm();
 Algorithm nvls_algorithm();
 Algorithm pat_algorithm();
+Algorithm bidirectional_ring_algorithm();
+Algorithm chain_algorithm();
 
 }  // namespace lockstep::collective

@@ -10,13 +10,15 @@ namespace lockstep::collective {
 
 std::span<const Algorithm> algorithms() {
     static const std::vector<Algorithm> table{
-        ring_algorithm(),              //
-        direct_algorithm(),            //
-        tree_algorithm(),              //
-        halving_doubling_algorithm(),  //
-        hierarchical_algorithm(),      //
-        nvls_algorithm(),              //
-        pat_algorithm(),               //
+        ring_algorithm(),                //
+        direct_algorithm(),              //
+        tree_algorithm(),                //
+        halving_doubling_algorithm(),    //
+        hierarchical_algorithm(),        //
+        nvls_algorithm(),                //
+        pat_algorithm(),                 //
+        bidirectional_ring_algorithm(),  //
+        chain_algorithm(),               //
     };
     return table;
 }
