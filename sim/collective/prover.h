@@ -47,6 +47,7 @@ struct Content {
 /// One arrival: what a rank took from a peer or from a switch.
 struct Transfer {
     std::uint32_t step = 1;  ///< messages in the longest chain that ends with this one
+    std::uint32_t turn = 1;  ///< the same, where a message also follows the one before it on its connection
     Verb verb = Verb::receive;
     RankId from{};  ///< the sender; of in-switch sums the first member of the group
     RankId to{};

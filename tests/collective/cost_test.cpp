@@ -147,8 +147,8 @@ TEST_CASE("cost: a broadcast down a chain is cut into pieces, one straight from 
     CHECK(chain.chunks == 16 * 7);
     const Proof proof = prove(chain, request.bytes);
     CHECK(proof.depth == 7);
-    CHECK(proof.bytes_out == std::vector<std::int64_t>{100'000'000, 100'000'000, 100'000'000, 100'000'000,
-                                                         100'000'000, 100'000'000, 100'000'000, 0});
+    CHECK(proof.bytes_out == std::vector<std::int64_t>{100'000'000, 100'000'000, 100'000'000, 100'000'000, 100'000'000,
+                                                       100'000'000, 100'000'000, 0});
     const Schedule direct = algorithm_named("direct").make(communicator, request);
     CHECK(prove(direct, request.bytes).depth == 1);
     CHECK(prove(direct, request.bytes).bytes_out.front() == 700'000'000);
