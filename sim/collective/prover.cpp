@@ -1,6 +1,7 @@
 #include "sim/collective/prover.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -420,6 +421,13 @@ class Player {
             if (contents[i] == nothing) {
                 report(at, Fault::absent, *from + i, fmt::format("copies chunk {}, which it does not have", *from + i));
             }
+        }
+        if (record_ == Record::transfers) {
+            const ThreadState& state = states_[at];
+            std::vector<std::uint32_t> chunks(instruction.count);
+            std::iota(chunks.begin(), chunks.end(), *to);
+            keep_transfer(at, instruction, {.contents = contents, .depth = state.depth, .turn = state.turn},
+                          rank_of(at), chunks);
         }
         for (std::uint32_t i = 0; i < instruction.count; ++i) {
             put(at, instruction.buffer, *to + i, contents[i], instruction.verb == Verb::reduce,

@@ -44,7 +44,8 @@ struct Content {
     bool operator==(const Content&) const = default;
 };
 
-/// One arrival: what a rank took from a peer or from a switch.
+/// One arrival: what a rank took from a peer or from a switch, or what it copied or added for itself (Verb::copy and
+/// reduce: from and to are the same, and step and turn are those of what it had taken before, 0 if nothing).
 struct Transfer {
     std::uint32_t step = 1;  ///< messages in the longest chain that ends with this one
     std::uint32_t turn = 1;  ///< the same, where a message also follows the one before it on its connection
