@@ -1,5 +1,6 @@
 #include "sim/collective/algorithms/entries.h"
-#include "sim/collective/reach.h"
+#include "sim/collective/exchange_load.h"
+#include "sim/collective/peers.h"
 
 // Everything goes straight to where it belongs. A reduce-scatter sends each rank the others' contributions to its
 // block, an all-gather sends everybody each rank's block, and an all-reduce is the one after the other (two-shot): as
@@ -46,13 +47,50 @@ Block to_everybody(RankId rank, std::uint32_t ranks) {
     return block;
 }
 
-Block from_root(RankId rank, RankId root, std::uint32_t ranks) {
+/// Whether what passes between the root and another is all of the vector or that rank's block.
+enum class Portion : std::uint8_t { all, block };
+
+ChunkIndex portion_of(Portion portion, RankId rank) { return portion == Portion::all ? ChunkIndex{} : chunk_of(rank); }
+
+Block from_root(RankId rank, RankId root, std::uint32_t ranks, Portion portion) {
     if (rank != root) {
-        return {.body = {{.verb = Verb::receive, .peer = root}}};
+        return {.body = {{.verb = Verb::receive, .peer = root, .chunk = portion_of(portion, rank)}}};
     }
     Block block;
     for (std::uint32_t d = 1; d < ranks; ++d) {
+        const RankId to = peer_after(rank, d, ranks);
+        block.body.push_back({.verb = Verb::send, .peer = to, .chunk = portion_of(portion, to)});
+    }
+    return block;
+}
+
+Block to_root(RankId rank, RankId root, std::uint32_t ranks, Portion portion) {
+    if (rank != root) {
+        return {.body = {{.verb = Verb::send, .peer = root, .chunk = portion_of(portion, rank)}}};
+    }
+    Block block;
+    for (std::uint32_t d = 1; d < ranks; ++d) {
+        const RankId from = peer_after(rank, ranks - d, ranks);
+        block.body.push_back({.verb = portion == Portion::all ? Verb::receive_reduce : Verb::receive,
+                              .peer = from,
+                              .chunk = portion_of(portion, from)});
+    }
+    return block;
+}
+
+Block to_next(RankId rank, std::uint32_t ranks) {
+    return {.body = {{.verb = Verb::send, .peer = peer_after(rank, 1, ranks)},
+                     {.verb = Verb::receive, .buffer = Buffer::received, .peer = peer_after(rank, ranks - 1, ranks)}}};
+}
+
+/// An empty message to everybody.
+Block barrier(RankId rank, std::uint32_t ranks) {
+    Block block;
+    for (std::uint32_t d = 1; d < ranks; ++d) {
         block.body.push_back({.verb = Verb::send, .peer = peer_after(rank, d, ranks)});
+    }
+    for (std::uint32_t d = 1; d < ranks; ++d) {
+        block.body.push_back({.verb = Verb::receive_reduce, .peer = peer_after(rank, ranks - d, ranks)});
     }
     return block;
 }
@@ -66,39 +104,48 @@ std::vector<Block> blocks(RankId rank, std::uint32_t ranks, const Request& reque
         case Operation::all_gather:
             return {to_everybody(rank, ranks)};
         case Operation::broadcast:
-            return {from_root(rank, request.root, ranks)};
+            return {from_root(rank, request.root, ranks, Portion::all)};
+        case Operation::scatter:
+            return {from_root(rank, request.root, ranks, Portion::block)};
+        case Operation::reduce:
+            return {to_root(rank, request.root, ranks, Portion::all)};
+        case Operation::gather:
+            return {to_root(rank, request.root, ranks, Portion::block)};
         case Operation::all_to_all:
+        case Operation::all_to_all_v:
             return {to_owners(rank, ranks, Verb::receive, Buffer::received)};
-        default:
-            return {};
+        case Operation::send_recv:
+            return {to_next(rank, ranks)};
+        case Operation::barrier:
+            return {barrier(rank, ranks)};
     }
+    return {};
 }
 
-std::optional<std::string> obstacle(const Communicator& communicator, const Request& request) {
-    const Reach reach(communicator);
-    if (request.operation == Operation::broadcast) {
-        for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
-            if (!reach.joins(request.root, id_at<RankId>(rank))) {
-                return reach.complaint(request.root, id_at<RankId>(rank));
-            }
-        }
-        return std::nullopt;
-    }
-    const auto pair = reach.unjoined_pair();
-    return pair ? std::optional(reach.complaint(pair->first, pair->second)) : std::nullopt;
+/// Whether the vector stays in one piece.
+bool is_whole(Operation operation) {
+    return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::send_recv ||
+           operation == Operation::barrier;
 }
 
 Schedule make(const Communicator& communicator, const Request& request) {
     const auto ranks = static_cast<std::uint32_t>(communicator.size());
+    const bool moves = request.operation == Operation::all_to_all || request.operation == Operation::all_to_all_v ||
+                       request.operation == Operation::send_recv;
     return {.algorithm = "direct",
             .operation = request.operation,
             .ranks = ranks,
-            .chunks = request.operation == Operation::broadcast ? 1 : ranks,
-            .result = request.operation == Operation::all_to_all ? Buffer::received : Buffer::data,
+            .chunks = is_whole(request.operation) ? 1 : ranks,
+            .result = moves ? Buffer::received : Buffer::data,
             .root = request.root,
+            .sizes = request.sizes,
             .program = [ranks, request](RankId rank) {
                 return ranks == 1 ? RankProgram{} : RankProgram{{.blocks = blocks(rank, ranks, request)}};
             }};
+}
+
+std::optional<std::string> obstacle(const Communicator& communicator, const Request& request) {
+    return unjoined_peers(communicator, make(communicator, request));
 }
 
 double messages(const Communicator& communicator, const Request& request) {
@@ -106,10 +153,10 @@ double messages(const Communicator& communicator, const Request& request) {
     switch (request.operation) {
         case Operation::all_reduce:
             return 2 * ranks * (ranks - 1);
-        case Operation::broadcast:
-            return ranks - 1;
+        case Operation::send_recv:
+            return ranks;
         default:
-            return ranks * (ranks - 1);
+            return has_root(request.operation) ? ranks - 1 : ranks * (ranks - 1);
     }
 }
 
@@ -121,7 +168,18 @@ Cost cost(const Communicator& communicator, const Request& request) {
         case Operation::all_reduce:
             return {.alphas = 2, .bytes = 2 * (n - 1) / n * bytes, .formula = "2α + 2(n-1)/n S/B", .source = source};
         case Operation::broadcast:
+        case Operation::reduce:
             return {.alphas = 1, .bytes = (n - 1) * bytes, .formula = "α + (n-1) S/B", .source = source};
+        case Operation::send_recv:
+            return {.alphas = 1, .bytes = bytes, .formula = "α + S/B", .source = "Hockney 1994"};
+        case Operation::barrier:
+            return {.alphas = 1, .formula = "α", .source = "derived"};
+        case Operation::all_to_all_v:
+            return {.alphas = 1,
+                    .bytes = static_cast<double>(busiest_port(*request.sizes).value),
+                    .holds = is_even(*request.sizes) ? Cost::Holds::exactly : Cost::Holds::approximately,
+                    .formula = "α + (most that a rank sends or receives)/B",
+                    .source = "derived"};
         default:
             return {.alphas = 1, .bytes = (n - 1) / n * bytes, .formula = "α + (n-1)/n S/B", .source = source};
     }
@@ -133,8 +191,7 @@ Algorithm direct_algorithm() {
     return {
         .name = "direct",
         .summary = "every rank sends straight to every other: least traffic in one or two steps, many messages at once",
-        .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast,
-                       Operation::all_to_all},
+        .operations = {operations().begin(), operations().end()},
         .obstacle = obstacle,
         .make = make,
         .messages = messages,

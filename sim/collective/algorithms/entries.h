@@ -14,5 +14,12 @@ Algorithm nvls_algorithm();
 Algorithm pat_algorithm();
 Algorithm bidirectional_ring_algorithm();
 Algorithm chain_algorithm();
+Algorithm recursive_doubling_algorithm();
+Algorithm binomial_tree_algorithm();
+Algorithm bruck_algorithm();
+Algorithm pairwise_algorithm();
+Algorithm one_shot_algorithm();
+Algorithm scatter_all_gather_algorithm();
+Algorithm nccl_point_to_point_algorithm();
 
 }  // namespace lockstep::collective

@@ -19,6 +19,13 @@ std::span<const Algorithm> algorithms() {
         pat_algorithm(),                 //
         bidirectional_ring_algorithm(),  //
         chain_algorithm(),               //
+        recursive_doubling_algorithm(),  //
+        binomial_tree_algorithm(),  //
+        bruck_algorithm(),  //
+        pairwise_algorithm(),  //
+        one_shot_algorithm(),  //
+        scatter_all_gather_algorithm(),  //
+        nccl_point_to_point_algorithm(),  //
     };
     return table;
 }
