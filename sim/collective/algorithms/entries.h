@@ -14,6 +14,8 @@ Algorithm nvls_algorithm();
 Algorithm pat_algorithm();
 Algorithm bidirectional_ring_algorithm();
 Algorithm chain_algorithm();
+Algorithm torus_algorithm();
+Algorithm blueconnect_algorithm();
 Algorithm recursive_doubling_algorithm();
 Algorithm binomial_tree_algorithm();
 Algorithm bruck_algorithm();

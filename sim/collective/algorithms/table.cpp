@@ -10,21 +10,23 @@ namespace lockstep::collective {
 
 std::span<const Algorithm> algorithms() {
     static const std::vector<Algorithm> table{
-        ring_algorithm(),                //
-        direct_algorithm(),              //
-        tree_algorithm(),                //
-        halving_doubling_algorithm(),    //
-        hierarchical_algorithm(),        //
-        nvls_algorithm(),                //
-        pat_algorithm(),                 //
-        bidirectional_ring_algorithm(),  //
-        chain_algorithm(),               //
-        recursive_doubling_algorithm(),  //
-        binomial_tree_algorithm(),  //
-        bruck_algorithm(),  //
-        pairwise_algorithm(),  //
-        one_shot_algorithm(),  //
-        scatter_all_gather_algorithm(),  //
+        ring_algorithm(),                 //
+        direct_algorithm(),               //
+        tree_algorithm(),                 //
+        halving_doubling_algorithm(),     //
+        hierarchical_algorithm(),         //
+        nvls_algorithm(),                 //
+        pat_algorithm(),                  //
+        bidirectional_ring_algorithm(),   //
+        chain_algorithm(),                //
+        torus_algorithm(),                //
+        blueconnect_algorithm(),          //
+        recursive_doubling_algorithm(),   //
+        binomial_tree_algorithm(),        //
+        bruck_algorithm(),                //
+        pairwise_algorithm(),             //
+        one_shot_algorithm(),             //
+        scatter_all_gather_algorithm(),   //
         nccl_point_to_point_algorithm(),  //
     };
     return table;
