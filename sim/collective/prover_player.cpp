@@ -1,6 +1,7 @@
 #include "sim/collective/prover_player.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -306,6 +307,13 @@ void SymbolicPlayer::copy(std::size_t at, const Instruction& instruction) {
             report(at, Fault::absent, *from + i, fmt::format("copies chunk {}, which it does not have", *from + i));
         }
     }
+    if (record_ == Record::transfers) {
+        const ThreadState& state = states_[at];
+        std::vector<std::uint32_t> chunks(instruction.count);
+        std::iota(chunks.begin(), chunks.end(), *to);
+        keep_transfer(at, instruction, {.contents = contents, .depth = state.depth, .turn = state.turn}, rank_of(at),
+                      chunks);
+    }
     for (std::uint32_t i = 0; i < instruction.count; ++i) {
         put(at, instruction.buffer, *to + i, contents[i], instruction.verb == Verb::reduce,
             [] { return std::string("of its own"); });
@@ -365,9 +373,7 @@ std::vector<std::uint32_t> SymbolicPlayer::chunks_of(std::size_t at, const Instr
     std::vector<std::uint32_t> chunks;
     if (const auto first = first_chunk(at, instruction.chunk, instruction.count, instruction.buffer)) {
         chunks.resize(instruction.count);
-        for (std::uint32_t i = 0; i < instruction.count; ++i) {
-            chunks[i] = *first + i;
-        }
+        std::iota(chunks.begin(), chunks.end(), *first);
     }
     return chunks;
 }
