@@ -1,0 +1,138 @@
+#include "sim/cli/schedules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/diagnostics.h"
+#include "sim/base/yaml.h"
+#include "sim/collective/load_schedule.h"
+#include "sim/fabric/load_fabric.h"
+
+namespace lockstep::cli {
+
+namespace {
+
+constexpr std::string_view folder = "schedules";
+
+bool looks_like_a_path(std::string_view name) {
+    return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".xml");
+}
+
+bool is_algorithm(std::string_view name) {
+    return std::ranges::find(collective::algorithms(), name, &collective::Algorithm::name) !=
+           collective::algorithms().end();
+}
+
+/// Data of an older installation may lack the folder.
+std::vector<std::string> shipped_names(const DataFiles& data) {
+    std::error_code ignored;
+    return std::filesystem::is_directory(data.root() / folder, ignored) ? data.names(folder)
+                                                                        : std::vector<std::string>();
+}
+
+std::vector<std::string> known_names(const DataFiles& data) {
+    std::vector<std::string> names;
+    for (const collective::Algorithm& algorithm : collective::algorithms()) {
+        names.push_back(algorithm.name);
+    }
+    std::ranges::copy(shipped_names(data), std::back_inserter(names));
+    return names;
+}
+
+collective::Schedule from_file(const DataFiles& data, const ScheduleQuery& query) {
+    const collective::ScheduleUse use{.operation = query.operation,
+                                      .ranks = query.ranks,
+                                      .root = query.root,
+                                      .sizes = query.sizes,
+                                      .tuning = query.tuning};
+    const std::filesystem::path path = data.resolve(folder, query.name);
+    return collective::load_schedule(YamlFile::load(path), use);
+}
+
+collective::Operation operation_of(const collective::Algorithm& algorithm, const ScheduleQuery& query) {
+    const auto does = [&](collective::Operation operation) {
+        return std::ranges::find(algorithm.operations, operation) != algorithm.operations.end();
+    };
+    if (!query.operation) {
+        return does(collective::Operation::all_reduce) ? collective::Operation::all_reduce
+                                                       : algorithm.operations.front();
+    }
+    if (!does(*query.operation)) {
+        std::vector<std::string_view> known;
+        std::ranges::transform(algorithm.operations, std::back_inserter(known), collective::name_of);
+        throw InputError(fmt::format("algorithm `{}` does not do {}; it does {}", algorithm.name,
+                                     collective::name_of(*query.operation), fmt::join(known, ", ")));
+    }
+    return *query.operation;
+}
+
+collective::Schedule from_algorithm(const ScheduleQuery& query, const collective::Communicator& communicator) {
+    const collective::Algorithm& algorithm = collective::algorithm_named(query.name);
+    collective::Request request{.operation = operation_of(algorithm, query),
+                                .bytes = query.bytes,
+                                .root = query.root.value_or(RankId{}),
+                                .sizes = query.sizes,
+                                .tuning = query.tuning};
+    if (request.operation == collective::Operation::barrier) {
+        request.bytes = {};
+    }
+    if (index(request.root) >= communicator.size()) {
+        throw InputError(
+            fmt::format("rank {} is to be the root, and there are {} ranks", index(request.root), communicator.size()));
+    }
+    if ((request.operation == collective::Operation::all_to_all_v) != (request.sizes != nullptr)) {
+        throw InputError(request.sizes ? "sizes for each pair of ranks are of all_to_all_v only"
+                                       : "all_to_all_v needs to be told what each rank has for each other");
+    }
+    if (const auto obstacle = algorithm.obstacle(communicator, request)) {
+        throw InputError(fmt::format("algorithm `{}` cannot be used here: {}", algorithm.name, *obstacle));
+    }
+    return algorithm.make(communicator, request);
+}
+
+}  // namespace
+
+bool names_schedule_file(const DataFiles& data, std::string_view name) {
+    return looks_like_a_path(name) || (!is_algorithm(name) && std::ranges::count(shipped_names(data), name) > 0);
+}
+
+fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus) {
+    YamlFile file = YamlFile::load(data.resolve("topologies", "single-switch"));
+    file.parameters().set("gpus", std::to_string(gpus));
+    file.parameters().set("reduces", "true");
+    return fabric::load_fabric(file, data);
+}
+
+collective::Schedule schedule_named(const DataFiles& data, const ScheduleQuery& query) {
+    ScheduleQuery asked = query;
+    if (query.communicator != nullptr) {
+        const auto size = static_cast<std::uint32_t>(query.communicator->size());
+        if (asked.ranks.value_or(size) != size) {
+            throw InputError(fmt::format("{} ranks are asked for where {} are placed", *asked.ranks, size));
+        }
+        asked.ranks = size;
+    }
+    if (names_schedule_file(data, query.name)) {
+        return from_file(data, asked);
+    }
+    if (!is_algorithm(query.name)) {
+        throw InputError(fmt::format("{}: neither a file, a shipped schedule nor an algorithm{}", excerpt(query.name),
+                                     suggestion(query.name, known_names(data))));
+    }
+    if (query.communicator != nullptr) {
+        return from_algorithm(asked, *query.communicator);
+    }
+    if (!asked.ranks) {
+        throw InputError(
+            fmt::format("algorithm `{}` is for any number of ranks: say how many with --ranks", query.name));
+    }
+    const fabric::Fabric fabric = switch_of(data, *asked.ranks);
+    return from_algorithm(asked, {fabric, collective::default_placement(fabric, std::nullopt)});
+}
+
+}  // namespace lockstep::cli

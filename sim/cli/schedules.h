@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/data_files.h"
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/collective/algorithm.h"
+#include "sim/collective/communicator.h"
+#include "sim/collective/schedule.h"
+#include "sim/fabric/fabric.h"
+
+namespace lockstep::cli {
+
+/// The schedule that a command is asked about, as far as the command line says.
+struct ScheduleQuery {
+    /// A path (with a `/`, or ending in .yaml or .xml), an algorithm of the table, or a name in `schedules`.
+    std::string name = {};
+    /// Absent: of a file, what it does; of an algorithm, all_reduce or the first that it knows.
+    std::optional<collective::Operation> operation = {};
+    std::optional<std::uint32_t> ranks = {};  ///< absent: as the communicator or the file says
+    std::optional<RankId> root = {};          ///< absent: as the file says, else rank 0
+    collective::Tuning tuning = {};
+    std::shared_ptr<const collective::SizeMatrix> sizes = {};  ///< of all_to_all_v
+    Bytes bytes = {std::int64_t{1} << 20};                     ///< of the vector: some algorithms choose pieces by it
+    /// Where the ranks are; must outlive the schedule. Null: `ranks` GPUs at one switch that can reduce.
+    const collective::Communicator* communicator = nullptr;
+};
+
+/// Whether the name stands for a file, own or shipped, rather than for an algorithm of the table.
+bool names_schedule_file(const DataFiles& data, std::string_view name);
+
+/// `gpus` GPUs, each with one link to a switch that can reduce: where algorithms are shown when no topology is named.
+fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus);
+
+/// Reads the file or makes the schedule of the algorithm. Throws: InputError where there is none of that name (with the
+/// nearest), the file is wrong, it is for other ranks, another operation or another root than asked for (saying which
+/// side to change), the algorithm cannot serve, or nothing says how many ranks there are.
+collective::Schedule schedule_named(const DataFiles& data, const ScheduleQuery& query);
+
+}  // namespace lockstep::cli
