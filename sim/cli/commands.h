@@ -27,6 +27,7 @@ inline constexpr int bad_input = 2;
 void add_run(CLI::App& app, Commands& commands);
 void add_collective(CLI::App& app, Commands& commands);
 void add_topology_commands(CLI::App& app, Commands& commands);
+void add_explain(CLI::App& app, Commands& commands);
 void add_list(CLI::App& app, Commands& commands);
 
 /// What `lockstep list` can list.

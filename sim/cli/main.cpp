@@ -39,6 +39,7 @@ class CommandLine {
         add_run(app_, commands_);
         add_collective(app_, commands_);
         add_topology_commands(app_, commands_);
+        add_explain(app_, commands_);
         add_list(app_, commands_);
         refuse_values_of_flags(app_);
     }

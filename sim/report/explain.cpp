@@ -1,0 +1,392 @@
+#include "sim/report/explain.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "sim/collective/prover_promise.h"
+#include "sim/report/explain_words.h"
+
+namespace lockstep::report {
+
+using collective::Buffer;
+using collective::Content;
+using collective::Due;
+using collective::Schedule;
+using collective::Transfer;
+using collective::Verb;
+
+namespace {
+
+constexpr std::array all_buffers{Buffer::data, Buffer::received, Buffer::scratch};
+
+bool is_sum(Verb verb) { return verb == Verb::reduce_in_switch || verb == Verb::receive_sum; }
+bool adds(Verb verb) { return verb == Verb::receive_reduce || verb == Verb::reduce; }
+
+/// Contents, each kept once.
+class Contents {
+  public:
+    explicit Contents(std::vector<Content>& all) : all_(&all) {
+        all.emplace_back();
+        known_[{}] = 0;
+    }
+
+    ContentAt keep(Content content) {
+        if (content.ranks.empty()) {
+            return 0;
+        }
+        const auto [found, is_new] =
+            known_.try_emplace({content.chunk, content.ranks}, static_cast<ContentAt>(all_->size()));
+        if (is_new) {
+            all_->push_back(std::move(content));
+        }
+        return found->second;
+    }
+
+    const Content& at(ContentAt content) const { return (*all_)[content]; }
+
+    /// Both together; what is not known adds nothing. most_times: where counting how often a contribution is in stops.
+    ContentAt sum(ContentAt a, ContentAt b, std::uint32_t most_times) {
+        if (a == 0 || b == 0) {
+            return a == 0 ? b : a;
+        }
+        std::map<std::uint32_t, std::uint32_t> times(at(a).ranks.begin(), at(a).ranks.end());
+        for (const auto& [rank, more] : at(b).ranks) {
+            times[rank] = std::min(times[rank] + more, most_times);
+        }
+        return keep({at(a).chunk, {times.begin(), times.end()}});
+    }
+
+  private:
+    std::vector<Content>* all_;
+    std::map<std::pair<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>>, ContentAt> known_;
+};
+
+/// What all ranks hold, as steps change it.
+class Memory {
+  public:
+    Memory(const Schedule& schedule, Contents& contents) : schedule_(&schedule), contents_(&contents) {
+        for (const Buffer buffer : all_buffers) {
+            for (std::uint32_t rank = 0; rank < schedule.ranks; ++rank) {
+                for (Content& content : collective::initial_contents(schedule, id_at<RankId>(rank), buffer)) {
+                    places_[index_of(buffer)].push_back({contents.keep(std::move(content)), false});
+                }
+            }
+        }
+        auto& results = places_[index_of(schedule.result)];
+        for (std::uint32_t rank = 0; rank < schedule.ranks; ++rank) {
+            for (std::uint32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
+                Held& held = results[place(schedule.result, rank, chunk)];
+                held.complete = is_complete(schedule.result, rank, chunk, held.content);
+            }
+        }
+    }
+
+    std::uint32_t size_of(Buffer buffer) const {
+        return buffer == Buffer::scratch ? schedule_->scratch_chunks : schedule_->chunks;
+    }
+    const std::vector<Held>& all(Buffer buffer) const { return places_[index_of(buffer)]; }
+    const Held& at(Buffer buffer, RankId rank, std::uint32_t chunk) const {
+        return places_[index_of(buffer)][place(buffer, index(rank), chunk)];
+    }
+
+    bool is_due(Buffer buffer, std::size_t rank, std::uint32_t chunk) const {
+        return buffer == schedule_->result && due(rank, chunk).kind != Due::Kind::anything;
+    }
+
+    /// Returns: what stands there then.
+    Held put(Buffer buffer, RankId rank, std::uint32_t chunk, ContentAt content) {
+        Held& held = places_[index_of(buffer)][place(buffer, index(rank), chunk)];
+        held = {content, is_complete(buffer, index(rank), chunk, content)};
+        return held;
+    }
+
+  private:
+    static std::size_t index_of(Buffer buffer) { return static_cast<std::size_t>(buffer); }
+    std::size_t place(Buffer buffer, std::size_t rank, std::uint32_t chunk) const {
+        return rank * size_of(buffer) + chunk;
+    }
+    Due due(std::size_t rank, std::uint32_t chunk) const {
+        return collective::due_at(*schedule_, static_cast<std::uint32_t>(rank), chunk);
+    }
+
+    bool is_complete(Buffer buffer, std::size_t rank, std::uint32_t chunk, ContentAt at) const {
+        if (buffer != schedule_->result || at == 0) {
+            return false;
+        }
+        const Due due = this->due(rank, chunk);
+        const Content& content = contents_->at(at);
+        const auto& ranks = content.ranks;
+        const auto once = [](const auto& part) { return part.second == 1; };
+        if (due.kind == Due::Kind::anything || content.chunk != due.chunk) {
+            return false;
+        }
+        if (due.kind == Due::Kind::one) {
+            return ranks.size() == 1 && ranks.front() == std::pair<std::uint32_t, std::uint32_t>{due.rank, 1};
+        }
+        if (due.kind == Due::Kind::all) {
+            return ranks.size() == schedule_->ranks && std::ranges::all_of(ranks, once);
+        }
+        const bool has_own = std::ranges::any_of(ranks, [&](const auto& part) { return part.first == rank; });
+        return ranks.size() + (has_own ? 0 : 1) == schedule_->ranks;
+    }
+
+    const Schedule* schedule_;
+    const Contents* contents_;
+    std::array<std::vector<Held>, all_buffers.size()> places_;
+};
+
+/// Finds routes once each and keeps how they are drawn.
+class Routes {
+  public:
+    Routes(const Lesson& lesson, std::vector<std::vector<RoutePath>>& drawn)
+        : communicator_(&lesson.communicator),
+          router_(&lesson.router),
+          no_loads_(lesson.communicator.fabric().link_count(), 0),
+          drawn_(&drawn) {}
+
+    std::size_t of(const Move& move) {
+        // Only ecmp tells the flows of a pair apart.
+        const std::uint32_t flow = router_->policy() == fabric::RoutingPolicy::ecmp ? move.channel : 0;
+        const auto [found, is_new] = known_.try_emplace({move.verb, move.from, move.to, flow}, drawn_->size());
+        if (is_new) {
+            const fabric::Route& route = this->route(move, flow);
+            routes_.push_back(&route);
+            drawn_->push_back(paths(move, route));
+        }
+        return found->second;
+    }
+
+    const fabric::Route& at(std::size_t route) const { return *routes_[route]; }
+
+  private:
+    std::vector<VertexId> gpus(const std::vector<RankId>& ranks) const {
+        std::vector<VertexId> gpus;
+        for (const RankId rank : ranks) {
+            gpus.push_back(communicator_->gpu(rank));
+        }
+        return gpus;
+    }
+
+    const fabric::Route& route(const Move& move, std::uint32_t flow) {
+        const VertexId from = communicator_->gpu(move.from.front());
+        const VertexId to = communicator_->gpu(move.to.front());
+        switch (move.verb) {
+            case Verb::reduce_in_switch:
+                return router_->reduction_route(gpus(move.from), to);
+            case Verb::receive_multicast:
+                return router_->multicast_route(gpus(move.to), from);
+            case Verb::receive_sum:
+                return router_->sum_route(gpus(move.from));
+            default:
+                return router_->route(from, to, flow, no_loads_);
+        }
+    }
+
+    std::vector<RoutePath> paths(const Move& move, const fabric::Route& route) const {
+        const fabric::Fabric& fabric = communicator_->fabric();
+        if (is_sum(move.verb) || move.verb == Verb::receive_multicast) {
+            return switch_paths(fabric, route, gpus(move.from), gpus(move.to));
+        }
+        return paths_of(fabric, route, communicator_->gpu(move.from.front()), communicator_->gpu(move.to.front()));
+    }
+
+    const collective::Communicator* communicator_;
+    fabric::Router* router_;
+    std::vector<std::uint32_t> no_loads_;
+    std::vector<std::vector<RoutePath>>* drawn_;
+    std::vector<const fabric::Route*> routes_;
+    std::map<std::tuple<Verb, std::vector<RankId>, std::vector<RankId>, std::uint32_t>, std::size_t> known_;
+};
+
+/// Puts transfers together to steps.
+class Teller {
+  public:
+    Teller(const Lesson& lesson, Explanation& explanation)
+        : schedule_(lesson.schedule),
+          fabric_(lesson.communicator.fabric()),
+          explanation_(explanation),
+          contents_(explanation.contents),
+          memory_(lesson.schedule, contents_),
+          routes_(lesson, explanation.routes) {
+        std::array<std::vector<Held>, all_buffers.size()> start;
+        for (const Buffer buffer : all_buffers) {
+            start[static_cast<std::size_t>(buffer)] = memory_.all(buffer);
+        }
+        start_ = std::move(start);
+        complete_ = static_cast<std::uint64_t>(std::ranges::count_if(memory_.all(schedule_.result), &Held::complete));
+        explanation.complete_at_start = complete_;
+    }
+
+    void tell(std::vector<Transfer>& transfers) {
+        for (std::size_t at = 0; at < transfers.size();) {
+            Step& step = explanation_.steps.emplace_back();
+            step.number = transfers[at].turn;
+            std::map<SharedMove, std::size_t> shared;
+            for (; at < transfers.size() && transfers[at].turn == step.number; ++at) {
+                add(step, shared, transfers[at]);
+            }
+            finish(step);
+        }
+        keep_holdings();
+    }
+
+  private:
+    /// What arrivals of one operation of a switch, at several ranks, have in common.
+    using SharedMove = std::tuple<Verb, RankId, std::uint32_t, std::uint32_t, Buffer, std::vector<std::uint32_t>>;
+
+    void add(Step& step, std::map<SharedMove, std::size_t>& shared, Transfer& transfer) {
+        const bool is_shared = transfer.verb == Verb::receive_multicast || transfer.verb == Verb::receive_sum;
+        if (is_shared) {
+            const auto [found, is_new] = shared.try_emplace(
+                {transfer.verb, transfer.from, transfer.channel, transfer.group, transfer.buffer, transfer.chunks},
+                step.moves.size());
+            if (!is_new) {
+                step.moves[found->second].to.push_back(transfer.to);
+                change(transfer.to, step.moves[found->second]);
+                return;
+            }
+        }
+        Move move{.verb = transfer.verb,
+                  .from = {transfer.from},
+                  .to = {transfer.to},
+                  .channel = transfer.channel,
+                  .buffer = transfer.buffer,
+                  .chunks = std::move(transfer.chunks),
+                  .bytes = transfer.bytes};
+        if (is_sum(transfer.verb)) {
+            move.from = schedule_.groups[transfer.group];
+        }
+        for (Content& content : transfer.contents) {
+            move.contents.push_back(contents_.keep(std::move(content)));
+        }
+        change(transfer.to, move);
+        step.moves.push_back(std::move(move));
+    }
+
+    void change(RankId rank, const Move& move) {
+        const std::uint32_t most_times = schedule_.operation == collective::Operation::barrier ? 1 : UINT32_MAX;
+        for (std::size_t c = 0; c < move.chunks.size(); ++c) {
+            const Held before = memory_.at(move.buffer, rank, move.chunks[c]);
+            const ContentAt content =
+                adds(move.verb) ? contents_.sum(before.content, move.contents[c], most_times) : move.contents[c];
+            const Held after = memory_.put(move.buffer, rank, move.chunks[c], content);
+            complete_ += (after.complete ? 1U : 0U) - (before.complete ? 1U : 0U);
+            changed_.try_emplace({move.buffer, rank, move.chunks[c]}, before);
+        }
+    }
+
+    void finish(Step& step) {
+        for (const auto& [place, before] : changed_) {
+            const auto& [buffer, rank, chunk] = place;
+            step.changes.push_back({rank, buffer, chunk, memory_.at(buffer, rank, chunk)});
+            has_changed_[static_cast<std::size_t>(buffer)] = true;
+        }
+        changed_.clear();
+        std::map<LinkId, double> loads;
+        std::vector<double> out(schedule_.ranks, 0.0);
+        std::vector<double> in(schedule_.ranks, 0.0);
+        for (Move& move : step.moves) {
+            if (move.verb == Verb::copy || move.verb == Verb::reduce) {
+                continue;
+            }
+            const auto bytes = static_cast<double>(move.bytes.value);
+            move.route = routes_.of(move);
+            for (const fabric::RouteShare& share : routes_.at(*move.route).links) {
+                loads[share.link] += share.share * bytes;
+            }
+            for (const RankId rank : move.from) {
+                out[index(rank)] += bytes;
+            }
+            for (const RankId rank : move.to) {
+                in[index(rank)] += bytes;
+            }
+        }
+        for (const auto& [link, bytes] : loads) {
+            if (bytes > 0) {
+                step.links.push_back({link, bytes});
+            }
+        }
+        bytes_ += std::max(*std::ranges::max_element(out), *std::ranges::max_element(in));
+        step.spent.bytes = bytes_;
+        step.complete = complete_;
+    }
+
+    void keep_holdings() {
+        for (const Buffer buffer : all_buffers) {
+            if (buffer != schedule_.result && !has_changed_[static_cast<std::size_t>(buffer)]) {
+                continue;
+            }
+            Holdings& holdings = explanation_.holdings.emplace_back();
+            holdings.buffer = buffer;
+            holdings.chunks = memory_.size_of(buffer);
+            holdings.start = std::move(start_[static_cast<std::size_t>(buffer)]);
+            for (std::uint32_t rank = 0; rank < schedule_.ranks; ++rank) {
+                for (std::uint32_t chunk = 0; chunk < holdings.chunks; ++chunk) {
+                    const bool is_due = memory_.is_due(buffer, rank, chunk);
+                    holdings.is_due.push_back(is_due);
+                    explanation_.results += is_due ? 1 : 0;
+                }
+            }
+        }
+    }
+
+    const Schedule& schedule_;
+    const fabric::Fabric& fabric_;
+    Explanation& explanation_;
+    Contents contents_;
+    Memory memory_;
+    Routes routes_;
+    std::array<std::vector<Held>, all_buffers.size()> start_;
+    std::array<bool, all_buffers.size()> has_changed_{};
+    std::map<std::tuple<Buffer, RankId, std::uint32_t>, Held> changed_;  ///< in this step: what was there before it
+    std::uint64_t complete_ = 0;
+    double bytes_ = 0;
+};
+
+/// Latencies that the book counts up to each step: one for each, where steps overlap not more than are counted, and
+/// where steps have several, as many for each.
+void spend_alphas(Explanation& explanation) {
+    if (!explanation.cost || explanation.steps.empty()) {
+        return;
+    }
+    const double alphas = explanation.cost->alphas;
+    const double steps = explanation.steps.back().number;
+    for (Step& step : explanation.steps) {
+        step.spent.alphas = steps < alphas ? alphas * step.number / steps : std::min<double>(step.number, alphas);
+    }
+}
+
+}  // namespace
+
+Explanation explain(const Lesson& lesson) {
+    Explanation explanation{.communicator = lesson.communicator,
+                            .schedule = lesson.schedule,
+                            .bytes = lesson.request.bytes,
+                            .summary = lesson.summary,
+                            .cost = lesson.cost,
+                            .model = collective::port_model(lesson.communicator, lesson.router),
+                            .run = lesson.run,
+                            .own_choice = lesson.own_choice};
+    explanation.proof = collective::prove(lesson.schedule, lesson.request.bytes, collective::Turns::forward,
+                                          collective::Record::transfers);
+    std::vector<Transfer> transfers = std::move(explanation.proof.transfers);
+    explanation.proof.transfers.clear();
+    std::ranges::stable_sort(transfers, {}, [](const Transfer& transfer) { return transfer.turn; });
+    Teller(lesson, explanation).tell(transfers);
+    spend_alphas(explanation);
+    for (std::size_t step = 0; step < explanation.steps.size(); ++step) {
+        explanation.steps[step].sentence = sentence(explanation, step);
+    }
+    return explanation;
+}
+
+bool uses_switches(const Explanation& explanation) {
+    return std::ranges::any_of(explanation.steps, [](const Step& step) {
+        return std::ranges::any_of(
+            step.moves, [](const Move& move) { return is_sum(move.verb) || move.verb == Verb::receive_multicast; });
+    });
+}
+
+}  // namespace lockstep::report

@@ -1,0 +1,397 @@
+#include "sim/report/explain_words.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace lockstep::report {
+
+using collective::Buffer;
+using collective::Operation;
+using collective::Verb;
+
+namespace {
+
+/// What is done with what arrives.
+enum class Effect : std::uint8_t { stores, adds, switch_sum, switch_sum_for_all, switch_copy, own_copy, own_sum };
+
+Effect effect_of(Verb verb) {
+    switch (verb) {
+        case Verb::receive_reduce:
+            return Effect::adds;
+        case Verb::reduce_in_switch:
+            return Effect::switch_sum;
+        case Verb::receive_sum:
+            return Effect::switch_sum_for_all;
+        case Verb::receive_multicast:
+            return Effect::switch_copy;
+        case Verb::copy:
+            return Effect::own_copy;
+        case Verb::reduce:
+            return Effect::own_sum;
+        default:
+            return Effect::stores;
+    }
+}
+
+std::string counted(std::size_t count, std::string_view one) {
+    return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string words_joined(const std::vector<std::string>& words) {
+    if (words.size() < 2) {
+        return words.empty() ? std::string() : words.front();
+    }
+    return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
+/// The messages of a step that have the same effect.
+class Pattern {
+  public:
+    Pattern(const Explanation& explanation, std::vector<const Move*> moves)
+        : ranks_(explanation.schedule.ranks), moves_(std::move(moves)) {
+        for (const Move* const move : moves_) {
+            const auto from = static_cast<std::uint32_t>(move->from.front());
+            const auto to = static_cast<std::uint32_t>(move->to.front());
+            receivers_[from].insert(to);
+            senders_[to].insert(from);
+            chunks_per_pair_[{from, to}] += move->chunks.size();
+        }
+    }
+
+    /// "Every rank sends a chunk to the next rank"
+    std::string text() const {
+        if (const auto all = everybody()) {
+            return *all;
+        }
+        if (receivers_.size() == 1 && senders_.size() > 1) {
+            return fmt::format("Rank {} sends {} to {}", receivers_.begin()->first, load("each"),
+                               ranks(keys(senders_)));
+        }
+        if (senders_.size() == 1) {
+            return fmt::format("{} {} to rank {}", subject("sends"), load("each"), senders_.begin()->first);
+        }
+        if (const auto pairs = in_pairs()) {
+            return *pairs;
+        }
+        if (const auto shift = shifted()) {
+            return *shift;
+        }
+        return fmt::format("{} {}: {}", subject("sends"), load({}), pairs_text());
+    }
+
+  private:
+    static std::vector<std::uint32_t> keys(const std::map<std::uint32_t, std::set<std::uint32_t>>& map) {
+        std::vector<std::uint32_t> keys;
+        for (const auto& [key, value] : map) {
+            keys.push_back(key);
+        }
+        return keys;
+    }
+
+    std::string ranks(const std::vector<std::uint32_t>& numbers) const {
+        if (numbers.size() == ranks_) {
+            return "every rank";
+        }
+        return numbers.size() == 1 ? fmt::format("rank {}", numbers.front()) : fmt::format("ranks {}", listed(numbers));
+    }
+
+    /// Those that send, as the subject of a verb in the third person.
+    std::string subject(std::string_view verb) const {
+        const std::vector<std::uint32_t> from = keys(receivers_);
+        if (from.size() == ranks_) {
+            return fmt::format("Every rank {}", verb);
+        }
+        if (from.size() == 1) {
+            return fmt::format("Rank {} {}", from.front(), verb);
+        }
+        return fmt::format("Ranks {} {}", listed(from), verb.substr(0, verb.size() - 1));
+    }
+
+    /// "a chunk", "2 chunks", "1 to 4 chunks"; of one sender with several receivers `each` comes behind.
+    std::string load(std::string_view each) const {
+        std::size_t least = SIZE_MAX;
+        std::size_t most = 0;
+        for (const auto& [pair, chunks] : chunks_per_pair_) {
+            least = std::min(least, chunks);
+            most = std::max(most, chunks);
+        }
+        const std::string text = least < most ? fmt::format("{} to {} chunks", least, most)
+                                 : most == 1  ? std::string("a chunk")
+                                              : fmt::format("{} chunks", most);
+        const bool several = chunks_per_pair_.size() > 1;
+        return each.empty() || !several || most == 1 ? text : fmt::format("{} {}", text, each);
+    }
+
+    std::optional<std::string> everybody() const {
+        const bool all =
+            ranks_ > 2 && receivers_.size() == ranks_ &&
+            std::ranges::all_of(receivers_, [&](const auto& one) { return one.second.size() + 1 == ranks_; });
+        if (!all) {
+            return std::nullopt;
+        }
+        return fmt::format("Every rank sends {} to every other", load({}));
+    }
+
+    bool one_each() const {
+        const auto single = [](const auto& one) { return one.second.size() == 1; };
+        return std::ranges::all_of(receivers_, single) && std::ranges::all_of(senders_, single);
+    }
+
+    /// Both ways between two and two.
+    std::optional<std::string> in_pairs() const {
+        if (!one_each() || !std::ranges::all_of(receivers_, [&](const auto& one) {
+                const auto back = receivers_.find(*one.second.begin());
+                return back != receivers_.end() && back->second.contains(one.first);
+            })) {
+            return std::nullopt;
+        }
+        std::vector<std::string> pairs;
+        for (const auto& [from, to] : receivers_) {
+            if (from < *to.begin()) {
+                pairs.push_back(fmt::format("{}↔{}", from, *to.begin()));
+            }
+        }
+        return fmt::format("{} with one other rank: {}", fmt::format("{} {}", subject("swaps"), load({})),
+                           elided(pairs));
+    }
+
+    /// All the same distance on.
+    std::optional<std::string> shifted() const {
+        if (!one_each()) {
+            return std::nullopt;
+        }
+        std::set<std::uint32_t> distances;
+        for (const auto& [from, to] : receivers_) {
+            distances.insert((*to.begin() + ranks_ - from) % ranks_);
+        }
+        if (distances.size() != 1) {
+            return std::nullopt;
+        }
+        const std::uint32_t distance = *distances.begin();
+        const std::string whom = distance == 1            ? std::string("the next rank")
+                                 : distance + 1 == ranks_ ? std::string("the rank before it")
+                                 : 2 * distance <= ranks_ ? fmt::format("the rank {} further on", distance)
+                                                          : fmt::format("the rank {} further back", ranks_ - distance);
+        return fmt::format("{} {} to {}", subject("sends"), load({}), whom);
+    }
+
+    static std::string elided(std::vector<std::string> items) {
+        constexpr std::size_t most = 8;
+        if (items.size() > most) {
+            const std::size_t more = items.size() - most + 1;
+            items.resize(most - 1);
+            return fmt::format("{} and {} more", fmt::join(items, ", "), more);
+        }
+        return words_joined(items);
+    }
+
+    std::string pairs_text() const {
+        std::vector<std::string> pairs;
+        for (const auto& [pair, chunks] : chunks_per_pair_) {
+            pairs.push_back(fmt::format("{}→{}", pair.first, pair.second));
+        }
+        return elided(std::move(pairs));
+    }
+
+    std::uint32_t ranks_;
+    std::vector<const Move*> moves_;
+    std::map<std::uint32_t, std::set<std::uint32_t>> receivers_;  ///< by sender
+    std::map<std::uint32_t, std::set<std::uint32_t>> senders_;    ///< by receiver
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> chunks_per_pair_;
+};
+
+bool all_into(const std::vector<const Move*>& moves, Buffer buffer) {
+    return std::ranges::all_of(moves, [&](const Move* move) { return move->buffer == buffer; });
+}
+
+/// Whether what arrives is at once what is due there.
+bool completes(const Step& step, const std::vector<const Move*>& moves) {
+    std::set<std::pair<RankId, std::uint32_t>> complete;
+    for (const Change& change : step.changes) {
+        if (change.held.complete) {
+            complete.insert({change.rank, change.chunk});
+        }
+    }
+    return std::ranges::all_of(moves, [&](const Move* move) {
+        return std::ranges::all_of(move->to, [&](RankId rank) {
+            return std::ranges::all_of(move->chunks, [&](std::uint32_t chunk) {
+                return complete.contains({rank, chunk});
+            });
+        });
+    });
+}
+
+/// What the receivers of messages do with them, behind a comma.
+std::string consequence(const Explanation& explanation, const Step& step, Effect effect,
+                        const std::vector<const Move*>& moves) {
+    if (explanation.schedule.operation == Operation::barrier) {
+        return ": a message without data, that says who has come";
+    }
+    const bool complete = completes(step, moves);
+    if (effect == Effect::adds) {
+        return complete ? ", where it is added up: the sum is complete" : ", where it is added to what is there";
+    }
+    if (all_into(moves, Buffer::scratch) && explanation.schedule.result != Buffer::scratch) {
+        return ", which sets it aside";
+    }
+    const bool reduces = collective::busbw_factor(explanation.schedule.operation, 2) > 0 &&
+                         (explanation.schedule.operation == Operation::all_reduce ||
+                          explanation.schedule.operation == Operation::reduce);
+    return complete && reduces ? ": a complete sum, that is kept" : ", which is kept";
+}
+
+/// The distinct chunks of some moves, ascending.
+std::vector<std::uint32_t> chunks_of(const std::vector<const Move*>& moves) {
+    std::set<std::uint32_t> chunks;
+    for (const Move* const move : moves) {
+        chunks.insert(move->chunks.begin(), move->chunks.end());
+    }
+    return {chunks.begin(), chunks.end()};
+}
+
+std::vector<std::uint32_t> receivers_of(const std::vector<const Move*>& moves) {
+    std::set<std::uint32_t> ranks;
+    for (const Move* const move : moves) {
+        for (const RankId rank : move->to) {
+            ranks.insert(static_cast<std::uint32_t>(rank));
+        }
+    }
+    return {ranks.begin(), ranks.end()};
+}
+
+std::string group_sentence(const Explanation& explanation, const Step& step, Effect effect,
+                           const std::vector<const Move*>& moves) {
+    const bool all = receivers_of(moves).size() == explanation.schedule.ranks;
+    const std::string who = receivers_of(moves).size() == 1 ? fmt::format("rank {}", receivers_of(moves).front())
+                            : all                           ? std::string("each rank")
+                                                            : fmt::format("ranks {}", listed(receivers_of(moves)));
+    const std::string chunks = chunks_text(chunks_of(moves));
+    switch (effect) {
+        case Effect::switch_sum:
+            return moves.size() == 1
+                       ? fmt::format("The switch reads {} from all members, adds up, and hands the sum to {}.", chunks,
+                                     who)
+                       : fmt::format("The switch adds up {} on the way and hands {} the sum of its own part.", chunks,
+                                     who);
+        case Effect::switch_sum_for_all:
+            return fmt::format("The switch adds up {} of {} and hands the sum to all of them.", chunks,
+                               moves.front()->from.size() == explanation.schedule.ranks
+                                   ? std::string("all ranks")
+                                   : fmt::format("each group of {}", moves.front()->from.size()));
+        case Effect::switch_copy: {
+            std::set<std::uint32_t> roots;
+            for (const Move* const move : moves) {
+                roots.insert(static_cast<std::uint32_t>(move->from.front()));
+            }
+            const std::vector<std::uint32_t> from(roots.begin(), roots.end());
+            const bool by_all = from.size() == explanation.schedule.ranks;
+            return fmt::format("{} once to the switch, which copies it to everybody.",
+                               by_all             ? std::string("Every rank writes its own part")
+                               : from.size() == 1 ? fmt::format("Rank {} writes {}", from.front(), chunks)
+                                                  : fmt::format("Ranks {} write {}", listed(from), chunks));
+        }
+        case Effect::own_copy:
+        case Effect::own_sum: {
+            std::string text = fmt::format("{} {} for itself ({}).", who,
+                                           effect == Effect::own_copy ? "moves data" : "adds up what it has", chunks);
+            if (receivers_of(moves).size() > 1 && !all) {
+                text = fmt::format("{} {} for themselves ({}).", who,
+                                   effect == Effect::own_copy ? "move data" : "add up what they have", chunks);
+            }
+            text.front() = static_cast<char>(text.front() - 'a' + 'A');
+            return text;
+        }
+        default:
+            return Pattern(explanation, moves).text() + consequence(explanation, step, effect, moves) + ".";
+    }
+}
+
+}  // namespace
+
+std::string listed(std::span<const std::uint32_t> numbers, std::size_t most) {
+    std::vector<std::string> words;
+    std::size_t left = numbers.size();
+    for (std::size_t at = 0; at < numbers.size();) {
+        std::size_t end = at + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) {
+            ++end;
+        }
+        if (words.size() + 1 >= most && end < numbers.size()) {
+            words.push_back(fmt::format("{} more", left));
+            break;
+        }
+        if (end - at > 2) {
+            words.push_back(fmt::format("{}–{}", numbers[at], numbers[end - 1]));
+        } else {
+            end = at + 1;
+            words.push_back(fmt::format("{}", numbers[at]));
+        }
+        left -= end - at;
+        at = end;
+    }
+    return words_joined(words);
+}
+
+std::string listed(std::span<const RankId> ranks, std::size_t most) {
+    std::vector<std::uint32_t> numbers;
+    for (const RankId rank : ranks) {
+        numbers.push_back(static_cast<std::uint32_t>(rank));
+    }
+    std::ranges::sort(numbers);
+    return listed(numbers, most);
+}
+
+std::string chunks_text(std::span<const std::uint32_t> chunks) {
+    return fmt::format("chunk{} {}", chunks.size() == 1 ? "" : "s", listed(chunks));
+}
+
+std::string title(const Explanation& explanation) {
+    return fmt::format("{} {}", explanation.schedule.algorithm, collective::name_of(explanation.schedule.operation));
+}
+
+std::string setting(const Explanation& explanation) {
+    const collective::Schedule& schedule = explanation.schedule;
+    std::string text =
+        fmt::format("{} on {}", counted(schedule.ranks, "rank"), explanation.communicator.fabric().name());
+    if (collective::has_root(schedule.operation)) {
+        text += fmt::format(", root {}", index(schedule.root));
+    }
+    if (schedule.operation == Operation::barrier) {
+        return text;
+    }
+    text += fmt::format(", {} in {}", to_text(explanation.bytes), counted(schedule.chunks, "chunk"));
+    if (!schedule.sizes && schedule.chunks > 1) {
+        text += fmt::format(" of {}{}", explanation.bytes.value % schedule.chunks == 0 ? "" : "about ",
+                            to_text(Bytes{explanation.bytes.value / schedule.chunks}));
+    }
+    if (schedule.channels > 1) {
+        text += fmt::format(", {} channels", schedule.channels);
+    }
+    return text;
+}
+
+std::string sentence(const Explanation& explanation, std::size_t step_at) {
+    const Step& step = explanation.steps[step_at];
+    std::map<Effect, std::vector<const Move*>> groups;
+    for (const Move& move : step.moves) {
+        groups[effect_of(move.verb)].push_back(&move);
+    }
+    std::string text;
+    for (const auto& [effect, moves] : groups) {
+        text += text.empty() ? "" : " ";
+        text += group_sentence(explanation, step, effect, moves);
+    }
+    const std::uint64_t before = step_at == 0 ? explanation.complete_at_start : explanation.steps[step_at - 1].complete;
+    if (step.complete == explanation.results) {
+        text += " Now all is where it belongs.";
+    } else if (step.complete > before) {
+        text += fmt::format(" Now {} of {} results are complete.", step.complete, explanation.results);
+    }
+    return text;
+}
+
+}  // namespace lockstep::report
