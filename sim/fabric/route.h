@@ -63,14 +63,15 @@ class Router {
     /// would help), std::invalid_argument if one is no GPU, both are the same, or `loads` is due and of another size.
     const Route& route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads);
 
-    /// The links of an in-switch reduction: from every member up to a switch that all share and that can reduce, once
-    /// down to `root`; striped over the planes. Throws: SimulationError when no such switch joins them all.
+    /// The links of an in-switch reduction: from every member up a tree of switches that can reduce, over any depth,
+    /// each link once; then down to `root`. Striped over planes and NICs: see ReductionTrees in route_in_switch.h.
+    /// Throws: SimulationError when no such switches join them all.
     const Route& reduction_route(std::span<const VertexId> members, VertexId root);
     /// The same for a multicast from `root` to every member (root included).
     const Route& multicast_route(std::span<const VertexId> members, VertexId root);
     /// The links of an in-switch reduction whose sum goes to every member: up from each of them and down to each.
     const Route& sum_route(std::span<const VertexId> members);
-    /// Whether the three above would find a switch for these members.
+    /// Whether the three above would find switches for these members.
     bool can_reduce_in_switch(std::span<const VertexId> members) const;
 
   private:

@@ -1,34 +1,21 @@
 #include "sim/fabric/route_in_switch.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/fabric/route_node.h"
 
 namespace lockstep::fabric {
 namespace {
-
-// The parallel links from a member to a plane.
-std::vector<LinkId> links_to(const Fabric& fabric, VertexId member, VertexId plane) {
-    std::vector<LinkId> links;
-    for (const LinkId link : fabric.links_out_of(member)) {
-        if (fabric.to(link) == plane) {
-            links.push_back(link);
-        }
-    }
-    return links;
-}
-
-Bandwidth bandwidth_to(const Fabric& fabric, VertexId member, VertexId plane) {
-    Bandwidth total;
-    for (const LinkId link : links_to(fabric, member, plane)) {
-        total += fabric.link(link).bandwidth;
-    }
-    return total;
-}
 
 std::string some_names(const Fabric& fabric, std::span<const VertexId> members) {
     constexpr std::size_t most = 4;
@@ -39,20 +26,48 @@ std::string some_names(const Fabric& fabric, std::span<const VertexId> members) 
     return members.size() > most ? fmt::format("{} and {} more", text, members.size() - most) : text;
 }
 
+// Parallel links from one vertex to another, as they share what goes that way.
+struct Bundle {
+    std::vector<RouteShare> links = {};
+    Bandwidth width{};
+    Seconds latency{};
+};
+
+Bundle bundle_of(const Fabric& fabric, std::span<const LinkId> out, VertexId to) {
+    Bundle bundle;
+    for (const LinkId link : out) {
+        if (fabric.to(link) == to) {
+            bundle.links.push_back({link, fabric.link(link).bandwidth.value});
+            bundle.width += fabric.link(link).bandwidth;
+            bundle.latency = std::max(bundle.latency, fabric.link(link).latency);
+        }
+    }
+    for (RouteShare& part : bundle.links) {
+        part.share = bundle.links.size() == 1 ? 1.0 : part.share / bundle.width.value;
+    }
+    return bundle;
+}
+
+// The switches that can reduce at the other end of some links, each once, in the order of the links.
+std::vector<VertexId> reducers_at(const Fabric& fabric, std::span<const LinkId> links) {
+    std::vector<VertexId> found;
+    for (const LinkId link : links) {
+        const VertexId to = fabric.to(link);
+        if (fabric.vertex(to).reduces && std::find(found.begin(), found.end(), to) == found.end()) {
+            found.push_back(to);
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
 std::vector<VertexId> shared_reducers(const Fabric& fabric, std::span<const VertexId> members) {
-    std::vector<VertexId> shared;
     if (members.empty()) {
-        return shared;
+        return {};
     }
-    for (const LinkId link : fabric.links_out_of(members.front())) {
-        if (fabric.vertex(fabric.to(link)).reduces) {
-            shared.push_back(fabric.to(link));
-        }
-    }
+    std::vector<VertexId> shared = reducers_at(fabric, fabric.links_out_of(members.front()));
     std::sort(shared.begin(), shared.end());
-    shared.erase(std::unique(shared.begin(), shared.end()), shared.end());
     for (const VertexId member : members.subspan(1)) {
         std::erase_if(shared, [&](VertexId plane) {
             const auto links = fabric.links_out_of(member);
@@ -62,7 +77,215 @@ std::vector<VertexId> shared_reducers(const Fabric& fabric, std::span<const Vert
     return shared;
 }
 
-Route in_switch_route(const Fabric& fabric, InSwitch operation, std::span<const VertexId> members, VertexId root) {
+// How a member gets to its first switch that can reduce.
+struct ReductionTrees::Entry {
+    std::span<const LinkId> access = {};  // one after the other, from the GPU to its NIC
+    std::vector<LinkId> up = {};          // from there to switches
+    std::vector<VertexId> switches = {};  // those of them that can reduce
+};
+
+// Breadth-first distances over switches that can reduce.
+struct ReductionTrees::Distances {
+    static constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
+
+    Distances(const Fabric& fabric, std::span<const VertexId> from)
+        : of(fabric.vertex_count(), unseen), before(fabric.vertex_count()) {
+        for (const VertexId start : from) {
+            of[index(start)] = 0;
+            order.push_back(start);
+        }
+        for (std::size_t head = 0; head < order.size(); ++head) {
+            const VertexId at = order[head];
+            for (const LinkId link : fabric.links_out_of(at)) {
+                const VertexId to = fabric.to(link);
+                if (fabric.vertex(to).reduces && of[index(to)] == unseen) {
+                    of[index(to)] = of[index(at)] + 1;
+                    before[index(to)] = at;
+                    order.push_back(to);
+                }
+            }
+        }
+    }
+
+    std::vector<std::uint32_t> of;     // by vertex
+    std::vector<VertexId> before;      // by vertex: from where it was found
+    std::vector<VertexId> order = {};  // of those found
+};
+
+ReductionTrees::ReductionTrees(const Fabric& fabric, FabricSearch& across, Gateways& gateways)
+    : fabric_(&fabric), across_(&across), gateways_(&gateways) {}
+
+std::vector<std::vector<ReductionTrees::Entry>> ReductionTrees::entries_by_cable(
+    std::span<const VertexId> members) const {
+    std::vector<std::vector<Entry>> by_member;
+    for (const VertexId member : members) {
+        const auto links = fabric_->links_out_of(member);
+        auto& entries = by_member.emplace_back();
+        for (const VertexId first : reducers_at(*fabric_, links)) {
+            entries.push_back({.up = {links.begin(), links.end()}, .switches = {first}});
+        }
+    }
+    return by_member;
+}
+
+std::vector<std::vector<ReductionTrees::Entry>> ReductionTrees::entries_by_nic(std::span<const VertexId> members) {
+    std::vector<std::vector<Entry>> by_member;
+    for (const VertexId member : members) {
+        auto& entries = by_member.emplace_back();
+        for (const Gateway& gateway : gateways_->owned_by(member)) {
+            Entry entry{.access = gateway.access};
+            for (const Hop& hop : across_->at(gateway.endpoint).up) {
+                entry.up.push_back(hop.link);
+            }
+            entry.switches = reducers_at(*fabric_, entry.up);
+            entries.push_back(std::move(entry));
+        }
+    }
+    return by_member;
+}
+
+// The switch from which the farthest member is nearest; `choice` picks among equals. Whom each switch can reach within
+// d links is a set of bits, one for each different way into the network; it grows by the neighbours' sets with d.
+std::optional<VertexId> ReductionTrees::top_over(std::span<const Entry> entries, std::size_t choice) const {
+    std::set<std::vector<VertexId>> starts;
+    for (const Entry& entry : entries) {
+        starts.insert(entry.switches);
+    }
+    const Distances reachable(*fabric_, *starts.begin());
+    std::vector<VertexId> switches = reachable.order;
+    std::sort(switches.begin(), switches.end());
+    const auto place_of = [&](VertexId vertex) {
+        return static_cast<std::size_t>(std::lower_bound(switches.begin(), switches.end(), vertex) - switches.begin());
+    };
+    constexpr std::size_t word_bits = 64;
+    const std::size_t words = (starts.size() + word_bits - 1) / word_bits;
+    std::vector<std::uint64_t> reach(switches.size() * words, 0);
+    std::size_t bit = 0;
+    for (const auto& start : starts) {
+        for (const VertexId vertex : start) {
+            if (reachable.of[index(vertex)] != Distances::unseen) {
+                reach[place_of(vertex) * words + bit / word_bits] |= std::uint64_t{1} << (bit % word_bits);
+            }
+        }
+        ++bit;
+    }
+    std::vector<std::vector<std::size_t>> neighbours(switches.size());
+    for (std::size_t at = 0; at < switches.size(); ++at) {
+        for (const VertexId next : reducers_at(*fabric_, fabric_->links_out_of(switches[at]))) {
+            neighbours[at].push_back(place_of(next));
+        }
+    }
+    while (true) {
+        std::vector<VertexId> best;
+        for (std::size_t at = 0; at < switches.size(); ++at) {
+            std::size_t reached = 0;
+            for (std::size_t w = 0; w < words; ++w) {
+                reached += static_cast<std::size_t>(std::popcount(reach[at * words + w]));
+            }
+            if (reached == starts.size()) {
+                best.push_back(switches[at]);
+            }
+        }
+        if (!best.empty()) {
+            return best[choice % best.size()];
+        }
+        std::vector<std::uint64_t> wider = reach;
+        for (std::size_t at = 0; at < switches.size(); ++at) {
+            for (const std::size_t next : neighbours[at]) {
+                for (std::size_t w = 0; w < words; ++w) {
+                    wider[at * words + w] |= reach[next * words + w];
+                }
+            }
+        }
+        if (wider == reach) {
+            return std::nullopt;
+        }
+        reach = std::move(wider);
+    }
+}
+
+std::optional<ReductionTree> ReductionTrees::tree_over(std::span<const Entry> entries, std::size_t choice) const {
+    const std::optional<VertexId> top = top_over(entries, choice);
+    if (!top) {
+        return std::nullopt;
+    }
+    const Distances from_top(*fabric_, std::span(&*top, 1));
+    ReductionTree tree{.width = {std::numeric_limits<double>::infinity()}};
+    std::map<VertexId, std::uint32_t> step_of;
+    const auto add_step = [&](Bundle bundle, std::optional<std::uint32_t> next) {
+        const Seconds above = next ? tree.steps[*next].latency : Seconds{0};
+        tree.width = std::min(tree.width, bundle.width);
+        tree.steps.push_back({std::move(bundle.links), next, above + bundle.latency});
+        return static_cast<std::uint32_t>(tree.steps.size() - 1);
+    };
+    // The step from a switch to the next one on its way to the top: none from the top itself.
+    const auto step_from = [&](VertexId vertex) -> std::optional<std::uint32_t> {
+        std::vector<VertexId> way;
+        for (VertexId at = vertex; at != *top && !step_of.contains(at); at = from_top.before[index(at)]) {
+            way.push_back(at);
+        }
+        for (auto at = way.rbegin(); at != way.rend(); ++at) {
+            const VertexId above = from_top.before[index(*at)];
+            const auto next = above == *top ? std::nullopt : std::optional(step_of.at(above));
+            step_of[*at] = add_step(bundle_of(*fabric_, fabric_->links_out_of(*at), above), next);
+        }
+        return vertex == *top ? std::nullopt : std::optional(step_of.at(vertex));
+    };
+    for (const Entry& entry : entries) {
+        const VertexId first =
+            *std::min_element(entry.switches.begin(), entry.switches.end(),
+                              [&](VertexId a, VertexId b) { return from_top.of[index(a)] < from_top.of[index(b)]; });
+        std::uint32_t step = add_step(bundle_of(*fabric_, entry.up, first), step_from(first));
+        tree.tier = fabric_->link(tree.steps[step].up.front().link).tier;
+        for (auto link = entry.access.rbegin(); link != entry.access.rend(); ++link) {
+            step = add_step(bundle_of(*fabric_, std::span(&*link, 1), fabric_->to(*link)), step);
+        }
+        tree.leaves.push_back(step);
+    }
+    return tree;
+}
+
+std::vector<ReductionTree> ReductionTrees::joining(std::span<const VertexId> members) {
+    std::vector<ReductionTree> trees;
+    const auto shared = shared_reducers(*fabric_, members);
+    const auto by_cable = entries_by_cable(members);
+    for (const VertexId plane : shared) {
+        std::vector<Entry> entries;
+        for (const auto& of_member : by_cable) {
+            entries.push_back(*std::find_if(of_member.begin(), of_member.end(),
+                                            [&](const Entry& entry) { return entry.switches.front() == plane; }));
+        }
+        trees.push_back(*tree_over(entries, 0));
+    }
+    const auto join = [&](const std::vector<std::vector<Entry>>& by_member) {
+        const auto has = [](const std::vector<Entry>& of_member, std::size_t i) {
+            return i < of_member.size() && !of_member[i].switches.empty();
+        };
+        const std::size_t most = by_member.empty() ? 0 : by_member.front().size();
+        for (std::size_t i = 0; i < most; ++i) {
+            if (!std::all_of(by_member.begin(), by_member.end(), [&](const auto& m) { return has(m, i); })) {
+                continue;
+            }
+            std::vector<Entry> entries;
+            for (const auto& of_member : by_member) {
+                entries.push_back(of_member[i]);
+            }
+            const auto first = *std::min_element(members.begin(), members.end());
+            if (auto tree = tree_over(entries, index(first) + i)) {
+                trees.push_back(std::move(*tree));
+            }
+        }
+    };
+    if (trees.empty()) {
+        join(by_cable);
+    }
+    if (trees.empty()) {
+        join(entries_by_nic(members));
+    }
+    return trees;
+}
+
+Route ReductionTrees::route(InSwitch operation, std::span<const VertexId> members, VertexId root) {
     std::vector<VertexId> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
     if (sorted.empty() || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
@@ -72,56 +295,62 @@ Route in_switch_route(const Fabric& fabric, InSwitch operation, std::span<const 
     if (!std::binary_search(sorted.begin(), sorted.end(), root)) {
         all.push_back(root);
     }
-    const std::vector<VertexId> planes = shared_reducers(fabric, all);
-    if (planes.empty()) {
-        throw SimulationError(fmt::format("no switch that can reduce is cabled to all of {}", some_names(fabric, all)));
+    const auto root_at = static_cast<std::size_t>(std::find(all.begin(), all.end(), root) - all.begin());
+    const std::vector<ReductionTree> trees = joining(all);
+    if (trees.empty()) {
+        throw SimulationError(
+            fmt::format("no switch that can reduce is cabled to all of {}, nor do several such switches join them",
+                        some_names(*fabric_, all)));
     }
-    std::vector<Bandwidth> widths;
     Bandwidth total;
-    for (const VertexId plane : planes) {
-        Bandwidth least = bandwidth_to(fabric, all.front(), plane);
-        for (const VertexId member : all) {
-            least = std::min(least, bandwidth_to(fabric, member, plane));
-        }
-        widths.push_back(least);
-        total += least;
+    for (const ReductionTree& tree : trees) {
+        total += tree.width;
     }
-    Route route;
-    for (std::size_t p = 0; p < planes.size(); ++p) {
-        const auto add = [&](VertexId member, bool up) {
+    std::map<LinkId, double> shares;
+    Seconds latency;
+    for (const ReductionTree& tree : trees) {
+        enum class Way : std::uint8_t { up, down };
+        // Adds the links between the top and some leaves, each once; returns the longest latency.
+        const auto add = [&](std::span<const std::uint32_t> leaves, Way way) {
+            std::vector<bool> added(tree.steps.size(), false);
             Seconds slowest;
-            const Bandwidth width = bandwidth_to(fabric, member, planes[p]);
-            for (const LinkId link : links_to(fabric, member, planes[p])) {
-                const double share = widths[p] / total * (fabric.link(link).bandwidth / width);
-                const LinkId directed = up ? link : fabric.reverse(link);
-                route.links.push_back({directed, share});
-                slowest = std::max(slowest, fabric.link(directed).latency);
+            for (const std::uint32_t leaf : leaves) {
+                slowest = std::max(slowest, tree.steps[leaf].latency);
+                for (std::optional at = leaf; at && !added[*at]; at = tree.steps[*at].next) {
+                    added[*at] = true;
+                    for (const RouteShare& part : tree.steps[*at].up) {
+                        shares[way == Way::up ? part.link : fabric_->reverse(part.link)] +=
+                            tree.width / total * part.share;
+                    }
+                }
             }
             return slowest;
         };
-        const auto add_all = [&](bool up) {
-            Seconds slowest;
-            for (const VertexId member : members) {
-                slowest = std::max(slowest, add(member, up));
-            }
-            return slowest;
-        };
-        Seconds latency;
-        switch (operation) {
-            case InSwitch::reduction:
-                latency = add_all(true) + add(root, false);
-                break;
-            case InSwitch::multicast:
-                latency = add_all(false) + add(root, true);
-                break;
-            case InSwitch::sum:
-                latency = add_all(true) + add_all(false);
-                break;
-        }
-        route.latency = std::max(route.latency, latency);
+        const std::span leaves = std::span(tree.leaves).first(members.size());
+        const std::span root_leaf = std::span(tree.leaves).subspan(root_at, 1);
+        const Seconds up = add(operation == InSwitch::multicast ? root_leaf : leaves, Way::up);
+        const Seconds down = add(operation == InSwitch::reduction ? root_leaf : leaves, Way::down);
+        latency = std::max(latency, up + down);
     }
-    route.links.shrink_to_fit();
+    Route route{.links = {}, .latency = latency};
+    route.links.reserve(shares.size());
+    for (const auto& [link, share] : shares) {
+        route.links.push_back({link, share});
+    }
     return route;
+}
+
+std::vector<std::optional<Tier>> reducing_tiers(const Fabric& fabric, std::span<const std::vector<VertexId>> groups) {
+    NodeSearch near(fabric);
+    FabricSearch across(fabric);
+    Gateways gateways(fabric, near, across);
+    ReductionTrees search(fabric, across, gateways);
+    std::vector<std::optional<Tier>> tiers;
+    for (const auto& group : groups) {
+        const auto trees = search.joining(group);
+        tiers.push_back(trees.empty() ? std::nullopt : std::optional(trees.front().tier));
+    }
+    return tiers;
 }
 
 }  // namespace lockstep::fabric

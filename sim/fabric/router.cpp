@@ -79,6 +79,7 @@ struct Router::Data {
           near(fabric),
           across(fabric),
           gateways(fabric, near, across),
+          reduction_trees(fabric, across, gateways),
           sum(fabric.link_count()) {}
 
     const Route& keep(Route route) { return routes.emplace_back(std::move(route)); }
@@ -101,6 +102,7 @@ struct Router::Data {
     NodeSearch near;
     FabricSearch across;
     Gateways gateways;
+    ReductionTrees reduction_trees;
     RouteSum sum;
 
     std::deque<Route> routes;
@@ -292,7 +294,7 @@ const Route& Router::Data::in_switch(InSwitch operation, std::span<const VertexI
     if (known != of_group.end()) {
         return *known->second;
     }
-    const Route& kept = keep(in_switch_route(fabric, operation, members, root));
+    const Route& kept = keep(reduction_trees.route(operation, members, root));
     of_group.emplace(std::move(key), &kept);
     return kept;
 }
@@ -333,7 +335,7 @@ const Route& Router::sum_route(std::span<const VertexId> members) {
 }
 
 bool Router::can_reduce_in_switch(std::span<const VertexId> members) const {
-    return !shared_reducers(data_->fabric, members).empty();
+    return !members.empty() && !data_->reduction_trees.joining(members).empty();
 }
 
 }  // namespace lockstep::fabric
