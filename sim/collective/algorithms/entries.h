@@ -16,6 +16,7 @@ Algorithm bidirectional_ring_algorithm();
 Algorithm chain_algorithm();
 Algorithm torus_algorithm();
 Algorithm blueconnect_algorithm();
+Algorithm swing_algorithm();
 Algorithm recursive_doubling_algorithm();
 Algorithm binomial_tree_algorithm();
 Algorithm bruck_algorithm();

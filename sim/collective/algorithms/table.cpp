@@ -21,6 +21,7 @@ std::span<const Algorithm> algorithms() {
         chain_algorithm(),                //
         torus_algorithm(),                //
         blueconnect_algorithm(),          //
+        swing_algorithm(),                //
         recursive_doubling_algorithm(),   //
         binomial_tree_algorithm(),        //
         bruck_algorithm(),                //

@@ -1,0 +1,408 @@
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/collective/algorithms/entries.h"
+#include "sim/collective/dimensions.h"
+#include "sim/collective/reach.h"
+#include "sim/collective/ring_programs.h"
+
+// Swing: in step s an even rank exchanges with the one 1, -1, 3, -5, 11, ... places further on, an odd one with the one
+// as far back. That reaches everybody in ceil(log2 n) steps, as halving does, but over shorter distances: the sums of
+// large blocks go to neighbours. On a torus the steps take turns in the dimensions, and the data is cut in parts that
+// begin with each dimension and each direction. Source: De Sensi, Bonato, Saam and Hoefler (2024), "Swing:
+// short-cutting rings for higher bandwidth allreduce", NSDI.
+//
+// What is sent in each step follows from the all-gather: a rank gives its partner what that does not have yet. The
+// reduce-scatter is the same backwards in time. For powers of two everybody gives everything there is; for other even
+// numbers no block arrives twice. Of an odd number one rank stays outside and exchanges its blocks with each directly.
+
+namespace lockstep::collective {
+
+namespace {
+
+/// How far the partner is in step t, in an even rank's direction: sum of (-2)^i for i <= t.
+std::int64_t distance_in(std::uint32_t t) { return (1 - (t % 2 == 0 ? -2 : 2) * (std::int64_t{1} << t)) / 3; }
+
+std::uint32_t modulo(std::int64_t value, std::uint32_t modulus) {
+    const std::int64_t remainder = value % static_cast<std::int64_t>(modulus);
+    return static_cast<std::uint32_t>(remainder < 0 ? remainder + modulus : remainder);
+}
+
+using Offsets = std::vector<std::uint32_t>;
+
+/// The all-gather along one dimension, seen from an even coordinate; all places are offsets from it. Odd ones see its
+/// mirror image. The all-gather takes steps in descending order.
+struct Pattern {
+    std::uint32_t extent = 2;
+    std::vector<std::uint32_t> partner = {};  ///< by step
+    std::vector<Offsets> given = {};          ///< by step: whose blocks the partner gets
+    std::vector<Offsets> had = {};            ///< by step t: whose blocks are there when steps t and later are done
+
+    std::uint32_t steps() const { return static_cast<std::uint32_t>(partner.size()); }
+};
+
+Pattern pattern_of(std::uint32_t extent) {
+    Pattern pattern{.extent = extent};
+    const auto steps = static_cast<std::uint32_t>(std::bit_width(extent - 1));
+    pattern.partner.resize(steps);
+    pattern.given.resize(steps);
+    pattern.had.resize(steps + 1);
+    std::vector<bool> has(extent, false);
+    has[0] = true;
+    pattern.had[steps] = {0};
+    for (std::uint32_t t = steps; t-- > 0;) {
+        const std::uint32_t partner = modulo(distance_in(t), extent);
+        pattern.partner[t] = partner;
+        // The partner sees everything mirrored: it has partner - o where this one has o.
+        const auto of_partner = [&](std::uint32_t offset) { return (partner + extent - offset) % extent; };
+        pattern.had[t] = pattern.had[t + 1];
+        for (const std::uint32_t offset : pattern.had[t + 1]) {
+            if (!has[of_partner(offset)]) {
+                pattern.given[t].push_back(offset);
+                pattern.had[t].push_back(of_partner(offset));
+            }
+        }
+        for (const std::uint32_t offset : pattern.given[t]) {
+            has[of_partner(offset)] = true;
+        }
+    }
+    return pattern;
+}
+
+struct Exchange {
+    std::size_t dimension = 0;
+    std::uint32_t step = 0;  ///< in that dimension
+};
+
+/// How one part of the data goes: the exchanges of a reduce-scatter in order, and whether even coordinates go up first.
+struct Way {
+    std::vector<Exchange> exchanges = {};
+    bool mirrored = false;
+};
+
+/// What programs need to know; it outlives the communicator.
+struct Plan {
+    RankGrid grid;                       ///< of those that swing
+    std::optional<RankId> outside = {};  ///< of an odd number of ranks
+    std::vector<Pattern> patterns = {};  ///< by dimension
+    std::vector<Way> ways = {};          ///< one channel each
+    Operation operation = Operation::all_reduce;
+
+    std::uint32_t ranks() const { return grid.size() + (outside ? 1 : 0); }
+    std::uint32_t chunk_of(RankId owner, std::size_t way) const {
+        return static_cast<std::uint32_t>(index(owner) * ways.size() + way);
+    }
+};
+
+RankGrid line_of(const std::vector<RankId>& ring, std::size_t length) {
+    std::vector<std::uint32_t> rank_at;
+    for (std::size_t place = 0; place < length; ++place) {
+        rank_at.push_back(static_cast<std::uint32_t>(ring[place]));
+    }
+    return {{{.extent = static_cast<std::uint32_t>(length)}}, std::move(rank_at)};
+}
+
+bool all_even(const RankGrid& grid) {
+    return std::all_of(grid.dimensions().begin(), grid.dimensions().end(),
+                       [](const Dimension& dimension) { return dimension.extent % 2 == 0; });
+}
+
+std::vector<Way> ways_through(const std::vector<Pattern>& patterns, bool both_ways) {
+    std::uint32_t most_steps = 0;
+    for (const Pattern& pattern : patterns) {
+        most_steps = std::max(most_steps, pattern.steps());
+    }
+    std::vector<Way> ways;
+    for (std::size_t first = 0; first < (both_ways ? patterns.size() : 1); ++first) {
+        Way way;
+        for (std::uint32_t t = 0; t < most_steps; ++t) {
+            for (std::size_t i = 0; i < patterns.size(); ++i) {
+                const std::size_t dimension = (first + i) % patterns.size();
+                if (t < patterns[dimension].steps()) {
+                    way.exchanges.push_back({dimension, t});
+                }
+            }
+        }
+        ways.push_back(way);
+        if (both_ways) {
+            way.mirrored = true;
+            ways.push_back(std::move(way));
+        }
+    }
+    return ways;
+}
+
+/// Requires: two ranks or more, and dimensions that serve.
+Plan plan_for(const Communicator& communicator, const Request& request) {
+    const auto& asked = request.tuning.dimensions;
+    auto grid = asked.empty() ? grid_of_links(communicator) : grid_of_extents(communicator, asked);
+    std::optional<RankId> outside;
+    bool both_ways = false;
+    if (grid && all_even(*grid)) {
+        both_ways = grid->dimensions().front().linked;
+    } else {
+        // Along the communicator's first ring.
+        const std::vector<RankId>& ring = communicator.rings().front();
+        std::vector<std::vector<RankId>> circles{ring, ring};
+        std::reverse(circles.back().begin() + 1, circles.back().end());
+        both_ways = rings_at_once(communicator, circles) > 1;
+        if (ring.size() % 2 == 1) {
+            outside = ring.back();
+        }
+        grid = line_of(ring, ring.size() - ring.size() % 2);
+    }
+    Plan plan{.grid = std::move(*grid), .outside = outside, .operation = request.operation};
+    for (const Dimension& dimension : plan.grid.dimensions()) {
+        plan.patterns.push_back(pattern_of(dimension.extent));
+    }
+    plan.ways = ways_through(plan.patterns, both_ways);
+    return plan;
+}
+
+/// The program of one rank on one way.
+class Program {
+  public:
+    Program(const Plan& plan, std::size_t way, RankId rank) : plan_(plan), way_(way), rank_(rank) {}
+
+    Thread thread() {
+        if (plan_.operation != Operation::all_gather) {
+            to_outside();
+            reduce_scatter();
+            from_outside(Verb::receive_reduce);
+        }
+        if (plan_.operation != Operation::reduce_scatter) {
+            to_outside_own();
+            all_gather();
+            from_outside_own();
+        }
+        return {.channel = static_cast<std::uint32_t>(way_), .blocks = {std::move(block_)}};
+    }
+
+  private:
+    using List = std::shared_ptr<const std::vector<std::uint32_t>>;
+
+    const Way& way() const { return plan_.ways[way_]; }
+
+    /// A coordinate that a point's pattern names by an offset: mirrored for odd coordinates, and once more on mirrored
+    /// ways.
+    std::uint32_t coordinate_at(std::uint32_t point, std::size_t dimension, std::uint32_t offset) const {
+        const std::uint32_t extent = plan_.grid.extent(dimension);
+        const std::uint32_t at = plan_.grid.coordinate(point, dimension);
+        const bool mirrored = (at % 2 == 1) != way().mirrored;
+        return (mirrored ? at + extent - offset : at + offset) % extent;
+    }
+
+    std::uint32_t partner(std::uint32_t point, const Exchange& exchange) const {
+        const std::uint32_t offset = plan_.patterns[exchange.dimension].partner[exchange.step];
+        return plan_.grid.moved(point, exchange.dimension, coordinate_at(point, exchange.dimension, offset));
+    }
+
+    /// What `point` gives its partner in the all-gather's exchange number `at`: the blocks along the dimension that the
+    /// partner lacks, times what both have along the others by then.
+    List given(std::uint32_t point, std::size_t at) const {
+        const RankGrid& grid = plan_.grid;
+        std::vector<std::uint32_t> done(grid.dimension_count(), 0);
+        for (std::size_t before = 0; before < at; ++before) {
+            done[way().exchanges[before].dimension] += 1;
+        }
+        const Exchange& exchange = way().exchanges[at];
+        std::vector<std::uint32_t> points{point};
+        for (std::size_t d = 0; d < grid.dimension_count(); ++d) {
+            const Pattern& pattern = plan_.patterns[d];
+            const Offsets& offsets = d == exchange.dimension ? pattern.given[exchange.step] : pattern.had[done[d]];
+            std::vector<std::uint32_t> moved;
+            moved.reserve(points.size() * offsets.size());
+            for (const std::uint32_t from : points) {
+                for (const std::uint32_t offset : offsets) {
+                    moved.push_back(grid.moved(from, d, coordinate_at(point, d, offset)));
+                }
+            }
+            points = std::move(moved);
+        }
+        for (std::uint32_t& block : points) {
+            block = plan_.chunk_of(plan_.grid.rank_at(block), way_);
+        }
+        return std::make_shared<const std::vector<std::uint32_t>>(std::move(points));
+    }
+
+    void exchange(RankId with, List sent, Verb take, List taken) {
+        block_.body.push_back({.peer = with, .chunks = std::move(sent)});
+        block_.body.push_back({.verb = take, .peer = with, .chunks = std::move(taken)});
+    }
+
+    void reduce_scatter() {
+        for (std::size_t at = 0; rank_ != plan_.outside && at < way().exchanges.size(); ++at) {
+            const std::uint32_t point = plan_.grid.point_of(rank_);
+            const std::uint32_t other = partner(point, way().exchanges[at]);
+            // The all-gather backwards: what the other would give is what it is owed.
+            exchange(plan_.grid.rank_at(other), given(other, at), Verb::receive_reduce, given(point, at));
+        }
+    }
+
+    void all_gather() {
+        for (std::size_t at = way().exchanges.size(); rank_ != plan_.outside && at-- > 0;) {
+            const std::uint32_t point = plan_.grid.point_of(rank_);
+            const std::uint32_t other = partner(point, way().exchanges[at]);
+            exchange(plan_.grid.rank_at(other), given(point, at), Verb::receive, given(other, at));
+        }
+    }
+
+    /// The outside rank and every other, from the outside rank's point of view in the order of the grid.
+    template <class Make>
+    void with_outside(Make make) {
+        if (!plan_.outside) {
+            return;
+        }
+        if (rank_ != plan_.outside) {
+            block_.body.push_back(make(*plan_.outside));
+            return;
+        }
+        for (std::uint32_t point = 0; point < plan_.grid.size(); ++point) {
+            block_.body.push_back(make(plan_.grid.rank_at(point)));
+        }
+    }
+    ChunkIndex block_of(RankId owner) const { return {.offset = plan_.chunk_of(owner, way_)}; }
+
+    void to_outside() {
+        with_outside([&](RankId peer) { return Instruction{.peer = peer, .chunk = block_of(peer)}; });
+    }
+    void from_outside(Verb take) {
+        with_outside([&](RankId peer) { return Instruction{.verb = take, .peer = peer, .chunk = block_of(rank_)}; });
+    }
+    void to_outside_own() {
+        with_outside([&](RankId peer) { return Instruction{.peer = peer, .chunk = block_of(rank_)}; });
+    }
+    void from_outside_own() {
+        with_outside(
+            [&](RankId peer) { return Instruction{.verb = Verb::receive, .peer = peer, .chunk = block_of(peer)}; });
+    }
+
+    const Plan& plan_;
+    std::size_t way_;
+    RankId rank_;
+    Block block_ = {};
+};
+
+std::optional<std::string> obstacle(const Communicator& communicator, const Request& request) {
+    const auto& asked = request.tuning.dimensions;
+    if (!asked.empty()) {
+        const auto grid = grid_of_extents(communicator, asked);
+        if (!grid) {
+            return extents_complaint(asked, communicator.size());
+        }
+        if (grid->dimension_count() > 1 && !all_even(*grid)) {
+            return "swing needs an even number of ranks along each of several dimensions";
+        }
+    }
+    const Reach reach(communicator);
+    if (communicator.size() == 1 || reach.joins_all()) {
+        return std::nullopt;
+    }
+    const Plan plan = plan_for(communicator, request);
+    for (std::uint32_t point = 0; point < plan.grid.size(); ++point) {
+        const RankId here = plan.grid.rank_at(point);
+        if (plan.outside && !reach.joins(here, *plan.outside)) {
+            return reach.complaint(here, *plan.outside);
+        }
+        for (std::size_t d = 0; d < plan.patterns.size(); ++d) {
+            for (const std::uint32_t partner : plan.patterns[d].partner) {
+                const std::uint32_t extent = plan.grid.extent(d);
+                const std::uint32_t at = plan.grid.coordinate(point, d);
+                for (const std::uint32_t coordinate : {(at + partner) % extent, (at + extent - partner) % extent}) {
+                    const RankId there = plan.grid.rank_at(plan.grid.moved(point, d, coordinate));
+                    if (!reach.joins(here, there)) {
+                        return reach.complaint(here, there);
+                    }
+                }
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+Schedule make(const Communicator& communicator, const Request& request) {
+    Schedule schedule{.algorithm = "swing",
+                      .operation = request.operation,
+                      .ranks = static_cast<std::uint32_t>(communicator.size()),
+                      .program = [](RankId) { return RankProgram{}; }};
+    if (communicator.size() == 1) {
+        return schedule;
+    }
+    const auto plan = std::make_shared<const Plan>(plan_for(communicator, request));
+    schedule.channels = static_cast<std::uint32_t>(plan->ways.size());
+    schedule.chunks = schedule.ranks * schedule.channels;
+    schedule.program = [plan](RankId rank) {
+        RankProgram program;
+        for (std::size_t way = 0; way < plan->ways.size(); ++way) {
+            program.push_back(Program(*plan, way, rank).thread());
+        }
+        return program;
+    };
+    return schedule;
+}
+
+double passes_of(Operation operation) { return operation == Operation::all_reduce ? 2 : 1; }
+
+double messages(const Communicator& communicator, const Request& request) {
+    if (communicator.size() == 1) {
+        return 0;
+    }
+    const Plan plan = plan_for(communicator, request);
+    const double exchanges = static_cast<double>(plan.ways.front().exchanges.size());
+    return passes_of(request.operation) * static_cast<double>(plan.ways.size()) * plan.grid.size() *
+           (exchanges + (plan.outside ? 2 : 0));
+}
+
+/// By the number of hops between partners, which share links: over as many as the messages of a step cross, each link
+/// carries as many of them. The parts of a torus are in different dimensions at any time.
+Cost cost(const Communicator& communicator, const Request& request) {
+    Cost cost{.formula = "nothing to do", .source = "De Sensi, Bonato, Saam and Hoefler 2024"};
+    if (communicator.size() == 1) {
+        return cost;
+    }
+    const Plan plan = plan_for(communicator, request);
+    const auto n = static_cast<double>(communicator.size());
+    const double passes = passes_of(request.operation);
+    const std::string factor = passes == 1 ? "" : "2";
+    const auto steps = static_cast<double>(plan.ways.front().exchanges.size());
+    const double bytes = passes * (n - 1) / n * static_cast<double>(request.bytes.value);
+    cost.alphas = passes * (steps + (plan.outside ? 1 : 0));
+    cost.holds = plan.outside || plan.ways.size() > 1 ? Cost::Holds::approximately : Cost::Holds::exactly;
+    if (plan.ways.size() == 1) {
+        cost.bytes = bytes;
+        cost.formula = plan.outside ? fmt::format("{0}(1 + log₂(n-1))α + {0}(n-1)/n S/B, logarithm rounded up", factor)
+                                    : fmt::format("{0}{1}α + {0}(n-1)/n S/B", factor, "⌈log₂n⌉");
+        return cost;
+    }
+    double crossed = 0;  // by the busiest link, in parts of the data of a way
+    double part = 1;
+    for (const Exchange& exchange : plan.ways.front().exchanges) {
+        const std::uint32_t extent = plan.grid.extent(exchange.dimension);
+        const std::uint32_t partner = plan.patterns[exchange.dimension].partner[exchange.step];
+        part /= 2;
+        crossed += part * std::min(partner, extent - partner);
+    }
+    const double congestion = crossed / ((n - 1) / n);
+    cost.bytes = bytes * congestion / static_cast<double>(plan.ways.size());
+    cost.formula = fmt::format("{0}{1}α + {0}(n-1)/n {2:.3f} S/({3}B)", factor, steps, congestion, plan.ways.size());
+    return cost;
+}
+
+}  // namespace
+
+Algorithm swing_algorithm() {
+    return {.name = "swing",
+            .summary = "partners 1, -1, 3, -5, ... places away: log2 n steps over short distances, for rings and tori",
+            .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather},
+            .obstacle = obstacle,
+            .make = make,
+            .messages = messages,
+            .cost = cost};
+}
+
+}  // namespace lockstep::collective
