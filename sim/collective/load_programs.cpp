@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -33,13 +34,9 @@ using ProgramForm = std::vector<ThreadForm>;
 /// Reads programs and works them out, one after the other, so that only one is held as it is written.
 class ProgramLoader {
   public:
-    ProgramLoader(YamlMap& root, Scope& scope, const Schedule& head) : root_(&root), scope_(&scope), head_(&head) {
-        scope.add_variable("rank");
-        scope.add_variable("channel");
-    }
+    ProgramLoader(YamlMap& root, Scope& scope, const Schedule& head) : root_(&root), scope_(&scope), head_(&head) {}
 
     std::vector<RankProgram> load() {
-        read_names();
         programs_.resize(head_->ranks);
         const auto steps = root_->find("steps");
         const auto threads = root_->find("threads");
@@ -52,8 +49,14 @@ class ProgramLoader {
                 "each), got {}",
                 ways == 0 ? "none" : "more"));
         }
+        // Which ranks a program is for does not depend on the rank: that name has a meaning only from here on.
+        const std::vector<YamlValue> items = programs ? programs->list() : std::vector<YamlValue>();
+        const std::vector<std::vector<RankId>> selections = read_selections(items);
+        scope_->add_variable("rank");
+        scope_->add_variable("channel");
+        read_names();
         if (programs) {
-            read_programs(*programs);
+            read_programs(items, selections);
         } else {
             const ProgramForm form = steps ? single_thread(*steps) : read_threads(*threads);
             for (std::uint32_t rank = 0; rank < head_->ranks; ++rank) {
@@ -114,8 +117,8 @@ class ProgramLoader {
         return form;
     }
 
-    void read_programs(const YamlValue& list) {
-        const std::vector<YamlValue> items = list.list();
+    /// The ranks of each program; each rank in at most one.
+    std::vector<std::vector<RankId>> read_selections(std::span<const YamlValue> items) const {
         std::vector<std::vector<RankId>> selections;
         std::vector<bool> is_taken(head_->ranks, false);
         std::optional<std::size_t> rest;
@@ -142,6 +145,10 @@ class ProgramLoader {
                 selections[*rest].push_back(id_at<RankId>(rank));
             }
         }
+        return selections;
+    }
+
+    void read_programs(std::span<const YamlValue> items, std::span<const std::vector<RankId>> selections) {
         for (std::size_t at = 0; at < items.size(); ++at) {
             YamlMap map = items[at].map();
             static_cast<void>(map.require("ranks"));
