@@ -115,7 +115,7 @@ void write_graph_json(std::ostream& out, const fabric::Fabric& fabric) {
     for (std::size_t at = 0; at < fabric.vertex_count(); ++at) {
         out << (at == 0 ? "\n    " : ",\n    ") << text(vertex_json(fabric.vertex(id_at<VertexId>(at))));
     }
-    out << "\n  ],\n  \"links\": [";
+    out << "\n  ],\n  \"edges\": [";
     bool first = true;
     for_each_cable(fabric, [&](LinkId link) {
         out << (first ? "\n    " : ",\n    ") << text(link_json(fabric, link));

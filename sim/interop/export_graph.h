@@ -14,7 +14,7 @@ namespace lockstep::interop {
 /// `latency_s`. Source: graphml.graphdrawing.org, version 1.0.
 void write_graphml(std::ostream& out, const fabric::Fabric& fabric);
 
-/// `lockstep.graph/1` of docs/json.md: the same data as NetworkX's node-link form, which D3 draws too.
+/// `lockstep.graph/1` of docs/json.md: the same data in the node-link form of NetworkX (version 3.4 on).
 void write_graph_json(std::ostream& out, const fabric::Fabric& fabric);
 
 }  // namespace lockstep::interop

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -275,7 +274,7 @@ class PlatformWriter {
 
 void write_simgrid(std::ostream& out, const Fabric& fabric, std::span<const VertexId> hosts) {
     if (hosts.empty()) {
-        throw std::invalid_argument("write_simgrid: a platform has hosts");
+        throw InputError(fmt::format("topology {} has no GPU that could be a host", excerpt(fabric.name())));
     }
     if (hosts.size() > most_simgrid_hosts) {
         throw InputError(fmt::format(

@@ -25,8 +25,8 @@ inline constexpr std::size_t most_simgrid_hosts = 1024;
 ///
 /// Not expressed: routing per flow (ecmp, adaptive), reductions in switches.
 ///
-/// Throws: InputError for more than most_simgrid_hosts, and for shares without a common denominator up to 64;
-/// SimulationError where two hosts have no route; std::invalid_argument for no hosts.
+/// Throws: InputError for no hosts, more than most_simgrid_hosts, and shares without a common denominator up to 64;
+/// SimulationError where two hosts have no route; all before anything is written.
 /// Cost: quadratic in the hosts. Source: SimGrid 3.32, "Platform description" of its manual.
 void write_simgrid(std::ostream& out, const fabric::Fabric& fabric, std::span<const VertexId> hosts);
 
