@@ -47,16 +47,18 @@ std::uint32_t aggregation(const Communicator& communicator, const Request& reque
     return std::bit_floor(static_cast<std::uint32_t>(std::clamp<std::int64_t>(buffer / block, 1, most)));
 }
 
-/// Walks the subtrees below distance `span`, the farthest branch first and each to its end, as long as there are ranks
-/// so far away.
+/// Walks the subtrees below distance `span`, the farthest branch first and each to its end, where there are ranks so
+/// far away: else nobody has anything to send.
 void walk(std::uint32_t at, std::uint32_t span, std::uint32_t top, std::uint32_t ranks, std::vector<Hop>& hops) {
     for (std::uint32_t distance = span / 2; distance > 0; distance /= 2) {
         Hop hop{.distance = distance};
         for (std::uint32_t offset = at; offset + distance < ranks; offset += top) {
             hop.offsets.push_back(offset);
         }
-        hops.push_back(std::move(hop));
-        walk(at + distance, distance, top, ranks, hops);
+        if (!hop.offsets.empty()) {
+            hops.push_back(std::move(hop));
+            walk(at + distance, distance, top, ranks, hops);
+        }
     }
 }
 
@@ -143,27 +145,23 @@ Schedule make(const Communicator& communicator, const Request& request) {
             }};
 }
 
-/// Messages of each rank: those that open the trees, then one for each of the vertices of a subtree but its root.
-double messages_of_rank(const Communicator& communicator, const Request& request) {
+/// Of a power of two of ranks: those that open the trees, then one for each of the vertices of a subtree but its root.
+std::size_t messages_of_rank(const Communicator& communicator, const Request& request) {
     const auto ranks = static_cast<std::uint32_t>(communicator.size());
-    if (ranks == 1) {
-        return 0;
-    }
-    const std::uint32_t aggregated = aggregation(communicator, request);
-    const std::uint32_t opening = dimensions(aggregated);
-    return opening + ((std::uint32_t{1} << dimensions(ranks)) / aggregated - 1);
+    return ranks == 1 ? 0 : hops_of(ranks, aggregation(communicator, request)).size();
 }
 
 double messages(const Communicator& communicator, const Request& request) {
-    return static_cast<double>(communicator.size()) * messages_of_rank(communicator, request);
+    return static_cast<double>(communicator.size() * messages_of_rank(communicator, request));
 }
 
 Cost cost(const Communicator& communicator, const Request& request) {
     const auto n = static_cast<double>(communicator.size());
-    return {.alphas = messages_of_rank(communicator, request),
+    const std::size_t hops = messages_of_rank(communicator, request);
+    return {.alphas = static_cast<double>(hops),
             .bytes = (n - 1) / n * static_cast<double>(request.bytes.value),
-            .formula = fmt::format("(log2 A + N/A - 1)α + (n-1)/n S/B, A = {}, N the power of two from n on",
-                                   aggregation(communicator, request)),
+            .formula = fmt::format("hα + (n-1)/n S/B, h = {}: log2 A + n/A - 1, less where trees are not full, A = {}",
+                                   hops, aggregation(communicator, request)),
             .source = "Jeaugey 2025"};
 }
 
