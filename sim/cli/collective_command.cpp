@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "sim/cli/left_out.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/schedules.h"
 #include "sim/cli/size_matrix.h"
 #include "sim/collective/algorithm.h"
 #include "sim/collective/port_model.h"
@@ -79,41 +81,45 @@ void run_all(Rows& result, const collective::Communicator& communicator, const c
     }
 }
 
+using FileSchedules = std::map<std::string, collective::Schedule>;
+
 /// The algorithms that a list names. Throws: InputError for an unknown one, before anything is simulated.
-std::vector<std::string> named_algorithms(const std::string& text) {
+std::vector<std::string> named_algorithms(const DataFiles& data, const std::string& text) {
     std::vector<std::string> names = words("--algorithm", text);
-    std::vector<std::string> known{"auto", "all"};
-    for (const collective::Algorithm& algorithm : collective::algorithms()) {
-        known.push_back(algorithm.name);
-    }
+    std::vector<std::string> known = schedule_names(data);
+    known.insert(known.begin(), {"auto", "all"});
     for (const std::string& name : names) {
-        if (std::ranges::find(known, name) == known.end()) {
+        if (!names_schedule_file(data, name) && std::ranges::find(known, name) == known.end()) {
             throw InputError(
                 fmt::format("--algorithm: unknown algorithm {}{}", excerpt(name), suggestion(name, known)));
         }
-        if (name == "all") {
+        if (name == "all" && names.size() > 1) {
             throw InputError("--algorithm: `all` stands alone, not among others: it runs each that can serve");
         }
     }
     return names;
 }
 
-/// Runs all sizes. algorithm: `all`, or names with commas between them. Throws: InputError, SimulationError; with `all`
-/// only where not one algorithm can run.
-Rows run_sizes(const std::string& algorithm, const collective::Communicator& communicator,
-               const collective::Request& request, const std::vector<Bytes>& sizes, const replay::Settings& settings) {
-    const bool is_all = algorithm == "all";
-    const std::vector<std::string> names = is_all ? std::vector<std::string>() : named_algorithms(algorithm);
+/// Runs all sizes. names: `all`, or the algorithms asked for. Throws: InputError, SimulationError; with `all` only
+/// where not one algorithm can run.
+Rows run_sizes(const std::vector<std::string>& names, const FileSchedules& from_files,
+               const collective::Communicator& communicator, const collective::Request& request,
+               const std::vector<Bytes>& sizes, const replay::Settings& settings) {
+    const bool is_all = names == std::vector<std::string>{"all"};
     Rows result;
     for (const Bytes bytes : sizes) {
         collective::Request sized = request;
         sized.bytes = bytes;
         if (is_all) {
             run_all(result, communicator, sized, settings);
+            continue;
         }
         for (const std::string& name : names) {
             try {
-                result.rows.push_back(replay::run_collective(communicator, sized, name, settings));
+                const auto file = from_files.find(name);
+                result.rows.push_back(file == from_files.end()
+                                          ? replay::run_collective(communicator, sized, name, settings)
+                                          : replay::run_schedule(communicator, file->second, bytes, settings));
             } catch (const SimulationError& problem) {
                 const std::string message = fmt::format("--algorithm {}: {}", name, problem.what());
                 if (name == "auto") {
@@ -192,7 +198,13 @@ int collective(const CollectiveOptions& options) {
     std::vector<Bytes> all_sizes = row_sizes(options, operation);
     collective::Request request{.operation = operation, .tuning = tuning(options.tuning)};
     check_targets(options.output);
-    const InputFiles files = load_files(data, options.input);
+    InputFiles files = load_files(data, options.input);
+    const std::vector<std::string> names = named_algorithms(data, options.algorithm);
+    for (const std::string& name : names) {
+        if (names_schedule_file(data, name)) {
+            files.paths.push_back({"schedule", schedule_path(data, name)});
+        }
+    }
     check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     const std::vector<VertexId> placement = placement_of(fabric, options.input);
@@ -207,6 +219,7 @@ int collective(const CollectiveOptions& options) {
         request.sizes = size_matrix_from(*options.matrix, static_cast<std::uint32_t>(placement.size()));
         all_sizes = {largest_row(*request.sizes)};
     }
+    const FileSchedules from_files = schedules_from_files(data, names, communicator, request);
 
     fabric::Router router(fabric, setup.routing, setup.seed);
     const auto simulate = [&] {
@@ -215,7 +228,7 @@ int collective(const CollectiveOptions& options) {
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        return run_sizes(options.algorithm, communicator, request, all_sizes, settings);
+        return run_sizes(names, from_files, communicator, request, all_sizes, settings);
     };
     const Rows result = simulate();
     const report::CollectiveReport report{fabric,
@@ -256,7 +269,7 @@ void add_collective(CLI::App& app, Commands& commands) {
         return command.add_option(name, value, help)->type_name(type)->group("Collective");
     };
     option("--op", options->operation, operations_text(), "OP")->capture_default_str();
-    option("--algorithm", options->algorithm, "auto, names with commas between them, or all", "NAME")
+    option("--algorithm", options->algorithm, "auto, names or schedule files with commas between them, or all", "NAME")
         ->capture_default_str();
     add_sizes(command, options->sizes);
     option("--root", options->root, "Rank that broadcasts, or at which others end", "RANK")->capture_default_str();

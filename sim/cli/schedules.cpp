@@ -35,23 +35,13 @@ std::vector<std::string> shipped_names(const DataFiles& data) {
                                                                         : std::vector<std::string>();
 }
 
-std::vector<std::string> known_names(const DataFiles& data) {
-    std::vector<std::string> names;
-    for (const collective::Algorithm& algorithm : collective::algorithms()) {
-        names.push_back(algorithm.name);
-    }
-    std::ranges::copy(shipped_names(data), std::back_inserter(names));
-    return names;
-}
-
 collective::Schedule from_file(const DataFiles& data, const ScheduleQuery& query) {
     const collective::ScheduleUse use{.operation = query.operation,
                                       .ranks = query.ranks,
                                       .root = query.root,
                                       .sizes = query.sizes,
                                       .tuning = query.tuning};
-    const std::filesystem::path path = data.resolve(folder, query.name);
-    return collective::load_schedule(YamlFile::load(path), use);
+    return collective::load_schedule(YamlFile::load(schedule_path(data, query.name)), use);
 }
 
 collective::Operation operation_of(const collective::Algorithm& algorithm, const ScheduleQuery& query) {
@@ -97,8 +87,42 @@ collective::Schedule from_algorithm(const ScheduleQuery& query, const collective
 
 }  // namespace
 
+std::vector<std::string> schedule_names(const DataFiles& data) {
+    std::vector<std::string> names;
+    for (const collective::Algorithm& algorithm : collective::algorithms()) {
+        names.push_back(algorithm.name);
+    }
+    std::ranges::copy(shipped_names(data), std::back_inserter(names));
+    return names;
+}
+
 bool names_schedule_file(const DataFiles& data, std::string_view name) {
+    if (name == "auto" || name == "all") {
+        return false;
+    }
     return looks_like_a_path(name) || (!is_algorithm(name) && std::ranges::count(shipped_names(data), name) > 0);
+}
+
+std::filesystem::path schedule_path(const DataFiles& data, std::string_view name) {
+    return looks_like_a_path(name) ? std::filesystem::path(name) : data.resolve(folder, name);
+}
+
+std::map<std::string, collective::Schedule> schedules_from_files(const DataFiles& data,
+                                                                 std::span<const std::string> names,
+                                                                 const collective::Communicator& communicator,
+                                                                 const collective::Request& request) {
+    std::map<std::string, collective::Schedule> schedules;
+    for (const std::string& name : names) {
+        if (names_schedule_file(data, name) && !schedules.contains(name)) {
+            schedules.emplace(name, schedule_named(data, {.name = name,
+                                                          .operation = request.operation,
+                                                          .root = request.root,
+                                                          .tuning = request.tuning,
+                                                          .sizes = request.sizes,
+                                                          .communicator = &communicator}));
+        }
+    }
+    return schedules;
 }
 
 fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus) {
@@ -122,7 +146,7 @@ collective::Schedule schedule_named(const DataFiles& data, const ScheduleQuery& 
     }
     if (!is_algorithm(query.name)) {
         throw InputError(fmt::format("{}: neither a file, a shipped schedule nor an algorithm{}", excerpt(query.name),
-                                     suggestion(query.name, known_names(data))));
+                                     suggestion(query.name, schedule_names(data))));
     }
     if (query.communicator != nullptr) {
         return from_algorithm(asked, *query.communicator);

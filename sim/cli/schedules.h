@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +37,20 @@ struct ScheduleQuery {
 
 /// Whether the name stands for a file, own or shipped, rather than for an algorithm of the table.
 bool names_schedule_file(const DataFiles& data, std::string_view name);
+
+/// What schedules can be named without a path: algorithms of the table, then shipped files.
+std::vector<std::string> schedule_names(const DataFiles& data);
+
+/// The file that such a name stands for. Requires: names_schedule_file(data, name).
+/// Throws: InputError where nothing is there, with the nearest shipped name.
+std::filesystem::path schedule_path(const DataFiles& data, std::string_view name);
+
+/// The schedules that some of `names` stand for files of, by name, for the ranks and the request at hand.
+/// Throws: as schedule_named.
+std::map<std::string, collective::Schedule> schedules_from_files(const DataFiles& data,
+                                                                 std::span<const std::string> names,
+                                                                 const collective::Communicator& communicator,
+                                                                 const collective::Request& request);
 
 /// `gpus` GPUs, each with one link to a switch that can reduce: where algorithms are shown when no topology is named.
 fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus);
