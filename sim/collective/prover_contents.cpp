@@ -12,59 +12,28 @@ constexpr std::size_t most_planes = 8;
 
 }  // namespace
 
-std::size_t ContentStore::Hash::operator()(ContentId content) const {
-    std::uint64_t mix = store->chunk_of(content) + 0x9E3779B97F4A7C15ULL;
-    for (const std::uint64_t word : store->words(content)) {
-        mix = (mix ^ word) * 0xBF58476D1CE4E5B9ULL;
-        mix ^= mix >> 31U;
-    }
-    return static_cast<std::size_t>(mix);
-}
-
-bool ContentStore::Equal::operator()(ContentId a, ContentId b) const {
-    const auto x = store->words(a);
-    const auto y = store->words(b);
-    return store->chunk_of(a) == store->chunk_of(b) && std::equal(x.begin(), x.end(), y.begin(), y.end());
-}
-
 ContentStore::ContentStore(std::uint32_t ranks, Multiplicity multiplicity)
     : ranks_(ranks),
       multiplicity_(multiplicity),
       words_per_plane_((ranks + bits_per_word - 1) / bits_per_word),
-      entries_(1),
-      known_(0, Hash{this}, Equal{this}) {}
+      entries_(1) {}
 
 std::span<const std::uint64_t> ContentStore::words(ContentId content) const {
     const Entry& entry = entries_[index_of(content)];
     return std::span(words_).subspan(entry.first_word, entry.planes * words_per_plane_);
 }
 
-ContentId ContentStore::keep(std::uint32_t chunk, std::size_t first_word) {
+ContentId ContentStore::add(std::uint32_t chunk, std::size_t first_word) {
     const auto planes = static_cast<std::uint32_t>((words_.size() - first_word) / words_per_plane_);
-    const auto fresh = static_cast<ContentId>(entries_.size());
     entries_.push_back({.first_word = first_word, .chunk = chunk, .planes = planes});
-    const auto [entry, is_fresh] = known_.insert(fresh);
-    if (!is_fresh) {
-        entries_.pop_back();
-        words_.resize(first_word);
-    }
-    return *entry;
+    return static_cast<ContentId>(entries_.size() - 1);
 }
 
 ContentId ContentStore::one(std::uint32_t rank, std::uint32_t chunk) {
     const std::size_t first_word = words_.size();
     words_.resize(first_word + words_per_plane_);
     words_[first_word + rank / bits_per_word] |= std::uint64_t{1} << (rank % bits_per_word);
-    return keep(chunk, first_word);
-}
-
-ContentId ContentStore::all(std::uint32_t chunk) {
-    const std::size_t first_word = words_.size();
-    words_.resize(first_word + words_per_plane_, ~std::uint64_t{0});
-    if (ranks_ % bits_per_word != 0) {
-        words_.back() = (std::uint64_t{1} << (ranks_ % bits_per_word)) - 1;
-    }
-    return keep(chunk, first_word);
+    return add(chunk, first_word);
 }
 
 ContentId ContentStore::sum(ContentId a, ContentId b) {
@@ -78,7 +47,7 @@ ContentId ContentStore::sum(ContentId a, ContentId b) {
         for (std::size_t w = 0; w < words_per_plane_; ++w) {
             words_[first_word + w] = words_[from_a + w] | words_[from_b + w];
         }
-        return keep(chunk_of(a), first_word);
+        return add(chunk_of(a), first_word);
     }
     const std::size_t planes = std::min(std::max(planes_a, planes_b) + 1, most_planes);
     words_.resize(first_word + planes * words_per_plane_);
@@ -96,10 +65,10 @@ ContentId ContentStore::sum(ContentId a, ContentId b) {
         }
         top_is_used = top_is_used || words_[first_word + (planes - 1) * words_per_plane_ + w] != 0;
     }
-    if (!top_is_used) {  // no content twice in different lengths
+    if (!top_is_used) {
         words_.resize(words_.size() - words_per_plane_);
     }
-    return keep(chunk_of(a), first_word);
+    return add(chunk_of(a), first_word);
 }
 
 std::uint32_t ContentStore::times(ContentId content, std::uint32_t rank) const {
@@ -110,6 +79,23 @@ std::uint32_t ContentStore::times(ContentId content, std::uint32_t rank) const {
         count |= static_cast<std::uint32_t>((word >> (rank % bits_per_word)) & 1U) << p;
     }
     return count;
+}
+
+bool ContentStore::is_one_of(ContentId content, std::uint32_t rank) const {
+    const auto all = words(content);
+    for (std::size_t w = 0; w < all.size(); ++w) {
+        if (all[w] != (w == rank / bits_per_word ? std::uint64_t{1} << (rank % bits_per_word) : 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ContentStore::is_one_of_each(ContentId content) const {
+    const auto all = words(content);
+    const std::uint64_t last = ~std::uint64_t{0} >> ((bits_per_word - ranks_ % bits_per_word) % bits_per_word);
+    return all.size() == words_per_plane_ && all.back() == last &&
+           std::all_of(all.begin(), all.end() - 1, [](std::uint64_t word) { return word == ~std::uint64_t{0}; });
 }
 
 bool ContentStore::has_all_of(ContentId whole, ContentId part) const {
