@@ -46,8 +46,8 @@ std::string arguments_of(const Machine& machine) {
 Outcome succeed(const Shell& shell, const std::string& line) {
     Outcome outcome = shell.run(line);
     if (outcome.exit_code != 0) {
-        throw std::runtime_error(fmt::format("{}\nended with {}: {}{}", line, outcome.exit_code, outcome.out,
-                                             outcome.err));
+        throw std::runtime_error(
+            fmt::format("{}\nended with {}: {}{}", line, outcome.exit_code, outcome.out, outcome.err));
     }
     return outcome;
 }
@@ -78,15 +78,15 @@ std::string action(const Contest& contest, std::size_t ranks, Bytes bytes) {
 Smpi::Smpi(const Machine& machine) : ranks_(machine.ranks) {
     succeed(shell_, fmt::format("lockstep topology export {} --format simgrid -o platform.xml", arguments_of(machine)));
     // Without a file of hosts SMPI places ranks in an order of its own.
-    succeed(shell_, fmt::format("lockstep collective {} --show-placement | sed 's/ *#.*//' > hosts",
-                                arguments_of(machine)));
+    succeed(shell_,
+            fmt::format("lockstep collective {} --show-placement | sed 's/ *#.*//' > hosts", arguments_of(machine)));
 }
 
 std::string Smpi::command(const Contest& contest) const {
-    std::string line =
-        fmt::format("'{}' -np {} -platform platform.xml -hostfile hosts --log=smpi_coll.thresh:warning "
-                    "--log=xbt_cfg.thresh:warning",
-                    SMPIRUN, ranks_);
+    std::string line = fmt::format(
+        "'{}' -np {} -platform platform.xml -hostfile hosts --log=smpi_coll.thresh:warning "
+        "--log=xbt_cfg.thresh:warning",
+        SMPIRUN, ranks_);
     for (const std::string option : options) {
         line += " --cfg=" + option;
     }
@@ -96,40 +96,39 @@ std::string Smpi::command(const Contest& contest) const {
     return line;
 }
 
-Seconds Smpi::seconds_of(const std::string& line, const std::string& before, const std::string& after) const {
+/// Runs the line and reads the number behind the last `mark` that it prints.
+Seconds Smpi::seconds_after(const std::string& mark, const std::string& line) const {
     const Outcome outcome = succeed(shell_, line + " 2>&1");
-    const std::size_t end = outcome.out.find(after);
-    const std::size_t begin = end == std::string::npos ? end : outcome.out.rfind(before, end);
-    if (begin == std::string::npos) {
+    const std::size_t at = outcome.out.rfind(mark);
+    if (at == std::string::npos) {
         throw std::runtime_error(fmt::format("{}\nsays no time: {}", line, outcome.out));
     }
-    return {std::stod(outcome.out.substr(begin + before.size()))};
+    return {std::stod(outcome.out.substr(at + mark.size()))};
 }
 
 Seconds Smpi::run(const Contest& contest, Bytes bytes) const {
-    return seconds_of(fmt::format("{} {} {} {}", command(contest), SMPI_COLLECTIVES, contest.operation, bytes.value),
-                      "seconds ", "\n");
+    return seconds_after(
+        "seconds ", fmt::format("{} {} {} {}", command(contest), SMPI_COLLECTIVES, contest.operation, bytes.value));
 }
 
 Seconds Smpi::replay(const Contest& contest, Bytes bytes) const {
     std::string list;
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
         const std::string file = fmt::format("trace{}.txt", rank);
-        shell_.write(file,
-                     fmt::format("{0} init\n{0} {1}\n{0} finalize\n", rank, action(contest, ranks_, bytes)));
+        shell_.write(file, fmt::format("{0} init\n{0} {1}\n{0} finalize\n", rank, action(contest, ranks_, bytes)));
         list += file + "\n";
     }
     shell_.write("traces", list);
-    // Its summary has six digits only; the date that stands before it can have more.
-    return seconds_of(fmt::format("{} -replay traces '--log=smpi_replay.fmt:at:%.15r:%m%n'", command(contest)), "at:",
-                      ":Simulation time");
+    // Its last line is a summary with six digits; the date that stands before it can have more.
+    return seconds_after("at:",
+                         fmt::format("{} -replay traces '--log=smpi_replay.fmt:at:%.15r:%m%n'", command(contest)));
 }
 
 Seconds lockstep_time(const Machine& machine, const Contest& contest, Bytes bytes) {
+    const std::string pieces = contest.pieces ? fmt::format(" --pieces {}", *contest.pieces) : "";
     const Outcome outcome =
-        succeed(Shell(), fmt::format("lockstep collective {} --op {} --algorithm {} -b {} -e {} --json -",
-                                     arguments_of(machine), contest.operation, contest.algorithm, bytes.value,
-                                     bytes.value));
+        succeed(Shell(), fmt::format("lockstep collective {0} --op {1} --algorithm {2}{3} -b {4} -e {4} --json -",
+                                     arguments_of(machine), contest.operation, contest.algorithm, pieces, bytes.value));
     return {nlohmann::json::parse(outcome.out).at("rows").at(0).at("time_s").get<double>()};
 }
 

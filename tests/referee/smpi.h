@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/units.h"
 #include "tests/cli/shell.h"
+
+#include "sim/base/units.h"
 
 namespace lockstep::referee {
 
@@ -19,10 +20,11 @@ struct Machine {
 
 /// The same collective for both: what Lockstep calls it, and what makes SMPI do it.
 struct Contest {
-    std::string operation;             ///< `all_reduce`
-    std::string algorithm;             ///< `ring`
-    std::vector<std::string> smpi;     ///< of --cfg, below `smpi/`: `allreduce:lr`
-    std::size_t messages_in_line = 0;  ///< that a port of SMPI's sends one after the other, of which each costs 16 bytes
+    std::string operation;                   ///< `all_reduce`
+    std::string algorithm;                   ///< `ring`
+    std::vector<std::string> smpi;           ///< of --cfg, below `smpi/`: `allreduce:lr`
+    std::size_t envelopes = 0;               ///< messages that cross the busiest port, or follow on one another
+    std::optional<std::size_t> pieces = {};  ///< of --pieces
 };
 
 /// Runs collectives on a machine by SMPI, SimGrid's own MPI, on the platform that `lockstep topology export` writes,
@@ -39,7 +41,7 @@ class Smpi {
 
   private:
     std::string command(const Contest& contest) const;
-    Seconds seconds_of(const std::string& line, const std::string& before, const std::string& after) const;
+    Seconds seconds_after(const std::string& mark, const std::string& line) const;
 
     cli::testing::Shell shell_;
     std::size_t ranks_;
