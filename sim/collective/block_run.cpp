@@ -1,6 +1,7 @@
 #include "sim/collective/block_run.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,21 @@ Instruction for_circular_run(Instruction instruction, std::uint32_t first, std::
     }
     instruction.chunks = std::make_shared<const std::vector<std::uint32_t>>(std::move(chunks));
     return instruction;
+}
+
+std::vector<Instruction> one_at_a_time(const std::vector<Instruction>& steps) {
+    std::vector<Instruction> result;
+    std::optional<RankId> last;
+    for (const Instruction& step : steps) {
+        if (step.verb == Verb::send) {
+            if (last) {
+                result.push_back({.verb = Verb::drain, .peer = *last});
+            }
+            last = step.peer;
+        }
+        result.push_back(step);
+    }
+    return result;
 }
 
 }  // namespace lockstep::collective

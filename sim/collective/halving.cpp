@@ -15,10 +15,7 @@ std::uint32_t CubeExchange::keeper(std::uint32_t corner) const { return holder(c
 
 Instruction CubeExchange::message(Verb verb, std::uint32_t peer_place, std::uint32_t corner,
                                   std::uint32_t count) const {
-    const bool per_corner = chunks == CubeChunks::of_corners;
-    const std::uint32_t first = per_corner ? corner : cube.first_of(corner);
-    const std::uint32_t end = per_corner ? corner + count : cube.first_of(corner + count);
-    return {.verb = verb, .peer = rotation.rank_at(peer_place), .chunk = {.offset = first}, .count = end - first};
+    return {.verb = verb, .peer = rotation.rank_at(peer_place), .chunk = {.offset = corner}, .count = count};
 }
 
 Instruction CubeExchange::half(Verb verb, std::uint32_t peer_place, Half which) const {
@@ -26,8 +23,15 @@ Instruction CubeExchange::half(Verb verb, std::uint32_t peer_place, Half which) 
     return message(verb, peer_place, which == Half::lower ? 0 : corners, corners);
 }
 
-Instruction CubeExchange::block_of(Verb verb, std::uint32_t peer_place, std::uint32_t place) const {
-    return {.verb = verb, .peer = rotation.rank_at(peer_place), .chunk = {.offset = place}};
+/// Whether, before the step over d, what the corner has depends on a pair's exchange: that of any corner whose number
+/// agrees with its own in the bits not yet used.
+bool CubeExchange::has_met_pair(std::uint32_t corner, std::uint32_t d) const {
+    for (std::uint32_t other = corner % (2 * d); other < cube.corners(); other += 2 * d) {
+        if (cube.is_pair(other)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::vector<Instruction> CubeExchange::halving(std::uint32_t place) const {
@@ -46,16 +50,16 @@ std::vector<Instruction> CubeExchange::halving(std::uint32_t place) const {
         const bool is_first = d == cube.corners() / 2;
         // In the first step of a pair, the half that goes is with the one that does not stay.
         const std::uint32_t gives = is_first ? holder(corner, opposite(half_of(corner))) : keeps;
-        if (place == gives) {
-            steps.push_back(message(Verb::send, keeper(partner), partner / d * d, d));
+        const Instruction give = message(Verb::send, keeper(partner), partner / d * d, d);
+        const std::uint32_t giver = is_first ? holder(partner, half_of(corner)) : keeper(partner);
+        const Instruction take = message(Verb::receive_reduce, giver, corner / d * d, d);
+        if (place == gives && place == keeps) {
+            const bool is_ahead = !has_met_pair(corner, d) && has_met_pair(partner, d);
+            steps.push_back(is_ahead ? take : give);
+            steps.push_back(is_ahead ? give : take);
+        } else if (place == gives || place == keeps) {
+            steps.push_back(place == gives ? give : take);
         }
-        if (place == keeps) {
-            const std::uint32_t giver = is_first ? holder(partner, half_of(corner)) : keeper(partner);
-            steps.push_back(message(Verb::receive_reduce, giver, corner / d * d, d));
-        }
-    }
-    if (is_pair && chunks == CubeChunks::of_places) {
-        steps.push_back(place == keeps ? block_of(Verb::send, other, other) : block_of(Verb::receive, other, place));
     }
     return steps;
 }
@@ -66,9 +70,6 @@ std::vector<Instruction> CubeExchange::doubling(std::uint32_t place) const {
     const std::uint32_t keeps = keeper(corner);
     const bool is_pair = cube.is_pair(corner);
     const std::uint32_t other = cube.first_of(corner) + cube.last_of(corner) - place;
-    if (is_pair && chunks == CubeChunks::of_places) {
-        steps.push_back(place == keeps ? block_of(Verb::receive, other, other) : block_of(Verb::send, other, place));
-    }
     for (std::uint32_t d = 1; d < cube.corners(); d *= 2) {
         const std::uint32_t partner = corner ^ d;
         const bool is_last = d == cube.corners() / 2;
@@ -90,8 +91,7 @@ std::vector<Instruction> CubeExchange::doubling(std::uint32_t place) const {
 }
 
 double CubeExchange::messages() const {
-    const double per_pair = chunks == CubeChunks::of_places ? 3 : 2;
-    return static_cast<double>(cube.corners()) * cube.dimensions() + per_pair * cube.pairs();
+    return static_cast<double>(cube.corners()) * cube.dimensions() + 2.0 * cube.pairs();
 }
 
 }  // namespace lockstep::collective

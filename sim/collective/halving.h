@@ -9,17 +9,12 @@
 
 namespace lockstep::collective {
 
-/// How the vector is cut for exchanges over a hypercube.
-enum class CubeChunks : std::uint8_t {
-    of_corners,  ///< one chunk for each corner
-    of_places,   ///< one for each place: the blocks of ranks
-};
-
 /// Of the vector: the part of the corners without or with the highest bit.
 enum class Half : std::uint8_t { lower, upper };
 constexpr Half opposite(Half half) { return half == Half::lower ? Half::upper : Half::lower; }
 
-/// Exchanges of ever smaller or larger parts of a vector between the corners of a hypercube of ranks. Where a corner
+/// Exchanges of ever smaller or larger parts of a vector, of one chunk for each corner, between the corners of a
+/// hypercube of ranks. Where a corner
 /// has two ranks (a pair), they first exchange halves, so that each has the sum of both for one half. The half that the
 /// corner gives away in the first step goes straight from the one that has it to the partner corner; the other, the
 /// corner's keeper, goes on alone. So a pair costs α + S/2B on the way in and the same on the way out. (Thakur,
@@ -27,7 +22,6 @@ constexpr Half opposite(Half half) { return half == Half::lower ? Half::upper : 
 struct CubeExchange {
     Hypercube cube;
     Rotation rotation;
-    CubeChunks chunks = CubeChunks::of_corners;
 
     /// The place of the corner that takes part throughout.
     std::uint32_t keeper(std::uint32_t corner) const;
@@ -35,7 +29,7 @@ struct CubeExchange {
     Instruction message(Verb verb, std::uint32_t peer_place, std::uint32_t corner, std::uint32_t count) const;
 
     /// What `place` does in a reduce-scatter by recursive halving. Afterwards each corner's keeper has the sum of the
-    /// corner's chunks; of_places: every place has the sum of its own.
+    /// corner's chunk.
     std::vector<Instruction> halving(std::uint32_t place) const;
     /// The same backwards, an all-gather by recursive doubling: every place ends with everything.
     std::vector<Instruction> doubling(std::uint32_t place) const;
@@ -45,9 +39,9 @@ struct CubeExchange {
 
   private:
     std::uint32_t holder(std::uint32_t corner, Half half) const;
+    bool has_met_pair(std::uint32_t corner, std::uint32_t d) const;
     Half half_of(std::uint32_t corner) const;
     Instruction half(Verb verb, std::uint32_t peer_place, Half which) const;
-    Instruction block_of(Verb verb, std::uint32_t peer_place, std::uint32_t place) const;
 };
 
 }  // namespace lockstep::collective

@@ -18,4 +18,13 @@ std::uint32_t Hypercube::corner_of(std::uint32_t place) const {
     return static_cast<std::uint32_t>((beyond + places_ - 1) / places_ - 1);
 }
 
+bool Hypercube::has_opposite_pairs() const {
+    for (std::uint32_t corner = 0; corner < corners_ / 2; ++corner) {
+        if (is_pair(corner) && is_pair(corners_ - 1 - corner)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace lockstep::collective

@@ -24,6 +24,8 @@ class Hypercube {
     std::uint32_t first_of(std::uint32_t corner) const;
     std::uint32_t last_of(std::uint32_t corner) const { return first_of(corner + 1) - 1; }
     bool is_pair(std::uint32_t corner) const { return first_of(corner) != last_of(corner); }
+    /// Whether some corner and the one farthest from it both have two places.
+    bool has_opposite_pairs() const;
 
   private:
     std::uint32_t places_;

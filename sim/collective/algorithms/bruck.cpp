@@ -1,10 +1,8 @@
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "sim/collective/algorithms/entries.h"
 #include "sim/collective/binomial.h"
-#include "sim/collective/block_run.h"
+#include "sim/collective/circle.h"
 #include "sim/collective/peers.h"
 
 // Partners at distances 1, 2, 4, ... round the circle of ranks, all in the same direction, so that the number of ranks
@@ -19,47 +17,6 @@
 namespace lockstep::collective {
 
 namespace {
-
-struct Circle {
-    std::uint32_t ranks;
-    std::uint32_t rank;
-
-    RankId ahead(std::uint32_t distance) const { return id_at<RankId>((std::size_t{rank} + distance) % ranks); }
-    RankId behind(std::uint32_t distance) const { return id_at<RankId>((rank + ranks - distance) % ranks); }
-};
-
-/// Distances 1, 2, 4, ... below the number of ranks.
-std::vector<std::uint32_t> distances(std::uint32_t ranks) {
-    std::vector<std::uint32_t> all;
-    for (std::uint32_t d = 1; d < ranks; d *= 2) {
-        all.push_back(d);
-    }
-    return all;
-}
-
-/// After the step over d a rank has the blocks of the 2d ranks from itself on.
-void gather_all(std::vector<Instruction>& steps, const Circle& circle) {
-    for (const std::uint32_t d : distances(circle.ranks)) {
-        const std::uint32_t count = std::min(d, circle.ranks - d);
-        steps.push_back(
-            for_circular_run({.verb = Verb::send, .peer = circle.behind(d)}, circle.rank, count, circle.ranks));
-        steps.push_back(
-            for_circular_run({.verb = Verb::receive, .peer = circle.ahead(d)}, circle.rank + d, count, circle.ranks));
-    }
-}
-
-/// The same backwards: before the step over d a rank has sums for the 2d ranks from itself on.
-void reduce_and_scatter(std::vector<Instruction>& steps, const Circle& circle) {
-    auto all = distances(circle.ranks);
-    std::reverse(all.begin(), all.end());
-    for (const std::uint32_t d : all) {
-        const std::uint32_t count = std::min(d, circle.ranks - d);
-        steps.push_back(
-            for_circular_run({.verb = Verb::send, .peer = circle.ahead(d)}, circle.rank + d, count, circle.ranks));
-        steps.push_back(for_circular_run({.verb = Verb::receive_reduce, .peer = circle.behind(d)}, circle.rank, count,
-                                         circle.ranks));
-    }
-}
 
 /// Of all distances that a block can travel, those that have the step's digit.
 std::shared_ptr<const std::vector<std::uint32_t>> travelling(std::uint32_t ranks, std::uint32_t digit) {
@@ -90,7 +47,7 @@ std::vector<Block> exchange(const Circle& circle) {
                                   .from_buffer = Buffer::scratch,
                                   .from = {.first = 1, .stride = 1, .modulus = n}}}};
     Block travel;
-    for (const std::uint32_t d : distances(n)) {
+    for (const std::uint32_t d : circle.distances()) {
         const auto slots = travelling(n, d);
         travel.body.push_back(
             {.verb = Verb::send, .buffer = Buffer::scratch, .peer = circle.ahead(d), .chunks = slots});
@@ -106,20 +63,20 @@ std::vector<Block> blocks_of(const Circle& circle, Operation operation) {
         case Operation::all_to_all:
             return exchange(circle);
         case Operation::all_gather:
-            gather_all(steps, circle);
+            circle.gather(steps);
             break;
         case Operation::reduce_scatter:
-            reduce_and_scatter(steps, circle);
+            circle.reduce(steps);
             break;
         case Operation::barrier:
-            for (const std::uint32_t d : distances(circle.ranks)) {
+            for (const std::uint32_t d : circle.distances()) {
                 steps.push_back({.verb = Verb::send, .peer = circle.ahead(d)});
                 steps.push_back({.verb = Verb::receive_reduce, .peer = circle.behind(d)});
             }
             break;
         default:
-            reduce_and_scatter(steps, circle);
-            gather_all(steps, circle);
+            circle.reduce(steps);
+            circle.gather(steps);
             break;
     }
     return {{.body = std::move(steps)}};
@@ -153,7 +110,7 @@ double messages(const Communicator& communicator, const Request& request) {
 /// How often the average block of an all-to-all is sent: the binary digits of all distances, over n.
 double times_sent(std::uint32_t ranks) {
     std::size_t blocks = 0;
-    for (const std::uint32_t d : distances(ranks)) {
+    for (const std::uint32_t d : Circle{ranks, 0}.distances()) {
         blocks += travelling(ranks, d)->size();
     }
     return static_cast<double>(blocks) / ranks;

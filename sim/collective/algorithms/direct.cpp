@@ -154,7 +154,7 @@ double messages(const Communicator& communicator, const Request& request) {
         case Operation::all_reduce:
             return 2 * ranks * (ranks - 1);
         case Operation::send_recv:
-            return ranks;
+            return ranks == 1 ? 0 : ranks;
         default:
             return has_root(request.operation) ? ranks - 1 : ranks * (ranks - 1);
     }

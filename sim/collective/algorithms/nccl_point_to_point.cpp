@@ -162,7 +162,7 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
 double messages(const Communicator& communicator, const Request& request) {
     const auto n = static_cast<double>(communicator.size());
     if (request.operation == Operation::send_recv) {
-        return n;
+        return n == 1 ? 0 : n;
     }
     return has_root(request.operation) ? n - 1 : n * (n - 1);
 }

@@ -32,9 +32,7 @@ Block pass(const Rotation& rotation, std::uint32_t place, std::uint32_t first, V
                      {.verb = take, .peer = rotation.rank_at((place + n - 1) % n), .chunk = block(first + n - 1)}}};
 }
 
-CubeExchange cube_over(const Rotation& rotation) {
-    return {.cube = Hypercube(rotation.ranks), .rotation = rotation, .chunks = CubeChunks::of_places};
-}
+CubeExchange cube_over(const Rotation& rotation) { return {.cube = Hypercube(rotation.ranks), .rotation = rotation}; }
 
 /// The children have their blocks before the all-gather begins: it should not share the port with them.
 void drain_last(std::vector<Instruction>& steps) {
