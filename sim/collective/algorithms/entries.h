@@ -12,6 +12,8 @@ Algorithm halving_doubling_algorithm();
 Algorithm hierarchical_algorithm();
 Algorithm nvls_algorithm();
 Algorithm pat_algorithm();
+Algorithm nvls_tree_algorithm();
+Algorithm collnet_algorithm();
 Algorithm bidirectional_ring_algorithm();
 Algorithm chain_algorithm();
 Algorithm torus_algorithm();

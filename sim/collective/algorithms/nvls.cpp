@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/collective/algorithms/entries.h"
+#include "sim/collective/in_switch_heads.h"
 #include "sim/fabric/route_in_switch.h"
 
 // Switches that can add up and copy do so. Rank h (head h) reads its part of the data as the switch's sum over all
@@ -53,80 +54,6 @@ std::uint32_t pieces_per_head(const Communicator& communicator, const Request& r
     return static_cast<std::uint32_t>(std::clamp(request.bytes.value / ranks / smallest, std::int64_t{1}, most));
 }
 
-ChunkIndex pieces_of(RankId head, std::uint32_t pieces) {
-    return {.offset = static_cast<std::uint32_t>(head) * pieces, .stride = 1, .modulus = pieces};
-}
-
-/// What programs need to know.
-struct Plan {
-    Operation operation = Operation::all_reduce;
-    std::uint32_t ranks = 1;
-    std::uint32_t pieces = 1;
-    RankId root{};
-
-    /// Of broadcast and reduce the root alone has a part, which is everything.
-    std::vector<RankId> heads() const {
-        if (has_root(operation)) {
-            return {root};
-        }
-        std::vector<RankId> all(ranks);
-        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-            all[rank] = id_at<RankId>(rank);
-        }
-        return all;
-    }
-    ChunkIndex part_of(RankId head) const { return pieces_of(has_root(operation) ? RankId{0} : head, pieces); }
-    bool is_head(RankId rank) const { return !has_root(operation) || rank == root; }
-    bool adds_up() const {
-        return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
-               operation == Operation::reduce;
-    }
-    bool copies() const {
-        return operation == Operation::all_reduce || operation == Operation::all_gather ||
-               operation == Operation::broadcast;
-    }
-};
-
-/// Offers all its data to the heads at once, then does its own part as a head. Nothing waits but for sums.
-std::vector<Block> offers_and_own_part(const Plan& plan, RankId rank) {
-    std::vector<Block> blocks;
-    if (plan.adds_up()) {
-        Block& offers = blocks.emplace_back(Block{.iterations = plan.pieces});
-        for (const RankId head : plan.heads()) {
-            offers.body.push_back({.verb = Verb::contribute, .peer = head, .chunk = plan.part_of(head)});
-        }
-    }
-    if (plan.is_head(rank)) {
-        Block& own = blocks.emplace_back(Block{.iterations = plan.pieces});
-        if (plan.adds_up()) {
-            own.body.push_back({.verb = Verb::reduce_in_switch, .peer = rank, .chunk = plan.part_of(rank)});
-        }
-        if (plan.copies()) {
-            own.body.push_back({.verb = Verb::multicast, .peer = rank, .chunk = plan.part_of(rank)});
-        }
-    }
-    return blocks;
-}
-
-Block copies_from_heads(const Plan& plan) {
-    Block block{.iterations = plan.pieces};
-    for (const RankId head : plan.heads()) {
-        block.body.push_back({.verb = Verb::receive_multicast, .peer = head, .chunk = plan.part_of(head)});
-    }
-    return block;
-}
-
-RankProgram program_of(const Plan& plan, RankId rank) {
-    RankProgram program;
-    if (plan.ranks > 1) {
-        program.push_back({.blocks = offers_and_own_part(plan, rank)});
-        if (plan.copies()) {
-            program.push_back({.blocks = {copies_from_heads(plan)}});
-        }
-    }
-    return program;
-}
-
 std::optional<std::string> obstacle(const Communicator& communicator, const Request& /*request*/) {
     std::vector<RankId> all(communicator.size());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -139,22 +66,11 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
 }
 
 Schedule make(const Communicator& communicator, const Request& request) {
-    const auto ranks = static_cast<std::uint32_t>(communicator.size());
-    const Plan plan{.operation = request.operation,
-                    .ranks = ranks,
-                    .pieces = ranks == 1 ? 1 : pieces_per_head(communicator, request),
-                    .root = request.root};
-    std::vector<RankId> all(ranks);
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        all[rank] = id_at<RankId>(rank);
-    }
-    return {.algorithm = "nvls",
-            .operation = request.operation,
-            .ranks = ranks,
-            .chunks = (has_root(request.operation) ? 1 : ranks) * plan.pieces,
-            .root = request.root,
-            .groups = {std::move(all)},
-            .program = [plan](RankId rank) { return program_of(plan, rank); }};
+    const HeadPlan plan{.operation = request.operation,
+                        .ranks = static_cast<std::uint32_t>(communicator.size()),
+                        .pieces = pieces_per_head(communicator, request),
+                        .root = request.root};
+    return head_schedule("nvls", plan);
 }
 
 double messages(const Communicator& communicator, const Request& request) {

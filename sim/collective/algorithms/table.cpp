@@ -17,6 +17,8 @@ std::span<const Algorithm> algorithms() {
         hierarchical_algorithm(),         //
         nvls_algorithm(),                 //
         pat_algorithm(),                  //
+        nvls_tree_algorithm(),            //
+        collnet_algorithm(),              //
         bidirectional_ring_algorithm(),   //
         chain_algorithm(),                //
         torus_algorithm(),                //
