@@ -82,7 +82,8 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
     return obstacle_inside_nodes(communicator);
 }
 
-/// The h-th head's stages are threads of their own, so that each works on another piece.
+/// A head's stages are threads of their own, so that each works on another piece. What it spreads goes on a channel of
+/// its own, because its offers to the same ranks need not be over; a signal tells that a sum has come.
 RankProgram all_reduce(const NodeHeads& heads, RankId rank, std::uint32_t pieces) {
     constexpr std::uint32_t outward = 0;
     constexpr std::uint32_t inward = 1;
@@ -99,8 +100,13 @@ RankProgram all_reduce(const NodeHeads& heads, RankId rank, std::uint32_t pieces
         program.push_back({.channel = outward, .blocks = {std::move(up)}});
         Block down{.iterations = pieces};
         down.body.push_back({.verb = Verb::receive_sum, .peer = teller, .chunk = part(*head), .group = *head});
-        heads.append_spreading(rank, part(*head), down.body);
-        program.push_back({.channel = inward, .blocks = {std::move(down)}});
+        Block spread{.iterations = pieces, .body = {{.verb = Verb::wait}}};
+        heads.append_spreading(rank, part(*head), spread.body);
+        if (spread.body.size() > 1) {
+            down.body.push_back({.verb = Verb::signal});
+            program.push_back({.channel = inward, .blocks = {std::move(spread)}});
+        }
+        program.push_back({.channel = outward, .blocks = {std::move(down)}});
     }
     heads.add_receipts(rank, inward, part, program);
     return program;
@@ -116,7 +122,7 @@ Schedule make(const Communicator& communicator, const Request& request) {
     return {.algorithm = "collnet",
             .operation = request.operation,
             .ranks = ranks,
-            .channels = ranks > heads->groups().size() ? 2U : 1U,
+            .channels = has_one_rank_per_node(communicator) ? 1U : 2U,
             .chunks = heads->count() * pieces,
             .groups = heads->groups(),
             .program = [heads, pieces, ranks](RankId rank) {
