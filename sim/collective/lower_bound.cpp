@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <queue>
 #include <set>
 #include <utility>
@@ -117,27 +119,65 @@ Seconds crossing_time(Operation operation, std::span<const Party> parties, const
     return least;
 }
 
-/// Whether some switch that can reduce is cabled to ranks of two nodes, or of one at least.
+/// Where switches could add up or copy for several parties.
 struct Reducers {
     InSwitch among_gpus = InSwitch::none;
     InSwitch among_nodes = InSwitch::none;
 };
 
+/// Numbers the sets of switches that can reduce and that are joined by links without anything between.
+class ReducerSets {
+  public:
+    explicit ReducerSets(const Fabric& fabric) : fabric_(fabric) {}
+
+    std::size_t set_of(VertexId reducer) {
+        const auto known = set_of_.find(reducer);
+        if (known != set_of_.end()) {
+            return known->second;
+        }
+        const std::size_t set = sets_++;
+        set_of_.emplace(reducer, set);
+        std::vector<VertexId> queue{reducer};
+        while (!queue.empty()) {
+            const VertexId at = queue.back();
+            queue.pop_back();
+            for (const LinkId link : fabric_.links_out_of(at)) {
+                const VertexId to = fabric_.to(link);
+                if (fabric_.vertex(to).reduces && set_of_.emplace(to, set).second) {
+                    queue.push_back(to);
+                }
+            }
+        }
+        return set;
+    }
+
+  private:
+    const Fabric& fabric_;
+    std::map<VertexId, std::size_t> set_of_ = {};
+    std::size_t sets_ = 0;
+};
+
+/// Nodes can be served together by switches that they are cabled to, by any of their vertices, and that are joined
+/// (as leaves by a spine); GPUs by any switch that they or their node's NICs are cabled to.
 Reducers reducers_of(const Communicator& communicator) {
     const Fabric& fabric = communicator.fabric();
-    std::vector<std::pair<VertexId, std::size_t>> met;  // switch and node of the rank
-    for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
-        for (const LinkId link : fabric.links_out_of(communicator.gpu(id_at<RankId>(rank)))) {
-            if (fabric.vertex(fabric.to(link)).reduces) {
-                met.emplace_back(fabric.to(link), communicator.node_of(id_at<RankId>(rank)));
+    ReducerSets sets(fabric);
+    std::set<std::pair<std::size_t, std::size_t>> met;  // set of switches, node
+    for (std::size_t j = 0; j < communicator.nodes().size(); ++j) {
+        const VertexId gpu = communicator.gpu(communicator.nodes()[j].front());
+        const auto& node = fabric.vertex(gpu).node;
+        for (const VertexId vertex : node ? fabric.vertices_of(*node) : std::span(&gpu, 1)) {
+            for (const LinkId link : fabric.links_out_of(vertex)) {
+                if (fabric.vertex(fabric.to(link)).reduces) {
+                    met.emplace(sets.set_of(fabric.to(link)), j);
+                }
             }
         }
     }
-    std::sort(met.begin(), met.end());
     Reducers found;
     found.among_gpus = met.empty() ? InSwitch::none : InSwitch::possible;
-    for (std::size_t i = 1; i < met.size(); ++i) {
-        if (met[i].first == met[i - 1].first && met[i].second != met[i - 1].second) {
+    for (auto at = met.begin(); at != met.end() && std::next(at) != met.end(); ++at) {
+        if (at->first == std::next(at)->first) {
             found.among_nodes = InSwitch::possible;
         }
     }
@@ -345,6 +385,10 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
     }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         count_addressed(communicator, request, id_at<RankId>(rank), gpus, nodes);
+    }
+    const auto sends = [](const Party& party) { return party.sent > 0; };
+    if (request.operation == Operation::all_to_all_v && std::none_of(gpus.begin(), gpus.end(), sends)) {
+        return {};  // everybody has data for itself only
     }
     const Vector vector{static_cast<double>(request.bytes.value), static_cast<double>(ranks)};
     const Reducers reducers = reducers_of(communicator);
