@@ -214,7 +214,7 @@ class SquareSearch {
 }  // namespace
 
 RankGrid::RankGrid(std::vector<Dimension> dimensions, std::vector<std::uint32_t> rank_at)
-    : dimensions_(std::move(dimensions)), rank_at_(std::move(rank_at)), point_of_(rank_at_.size()) {
+    : dimensions_(std::move(dimensions)), rank_at_(std::move(rank_at)) {
     std::uint32_t stride = 1;
     for (const Dimension& dimension : dimensions_) {
         strides_.push_back(stride);
@@ -223,6 +223,7 @@ RankGrid::RankGrid(std::vector<Dimension> dimensions, std::vector<std::uint32_t>
     if (stride != rank_at_.size()) {
         throw std::invalid_argument(fmt::format("a grid of {} points for {} ranks", stride, rank_at_.size()));
     }
+    point_of_.resize(std::size_t{*std::max_element(rank_at_.begin(), rank_at_.end())} + 1);
     for (std::uint32_t point = 0; point < rank_at_.size(); ++point) {
         point_of_[rank_at_[point]] = point;
     }

@@ -24,7 +24,8 @@ struct Dimension {
 /// numbered with the first dimension fastest.
 class RankGrid {
   public:
-    /// rank_at: by point. Requires: a permutation of as many ranks as the product of the extents.
+    /// rank_at: by point, each rank at most once. Throws: std::invalid_argument unless they are as many as the product
+    /// of the extents.
     RankGrid(std::vector<Dimension> dimensions, std::vector<std::uint32_t> rank_at);
 
     const std::vector<Dimension>& dimensions() const { return dimensions_; }
@@ -34,6 +35,7 @@ class RankGrid {
     /// Between the numbers of points that are neighbours along a dimension.
     std::uint32_t stride(std::size_t dimension) const { return strides_[dimension]; }
 
+    /// Requires: the rank is in the grid.
     std::uint32_t point_of(RankId rank) const { return point_of_[index(rank)]; }
     RankId rank_at(std::uint32_t point) const { return id_at<RankId>(rank_at_[point]); }
     std::uint32_t coordinate(std::uint32_t point, std::size_t dimension) const {

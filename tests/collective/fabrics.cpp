@@ -1,6 +1,10 @@
 #include "tests/collective/fabrics.h"
 
 #include <array>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -123,29 +127,52 @@ Fabric full_mesh(std::uint32_t gpus) {
     return builder.build();
 }
 
-Fabric grid(const std::vector<std::uint32_t>& extents, Wrap wrap) {
+namespace {
+
+/// number: of the GPU at each point.
+Fabric grid_numbered(const std::vector<std::uint32_t>& extents, Wrap wrap, const std::vector<std::uint32_t>& number) {
     FabricBuilder builder("grid");
-    std::uint32_t count = 1;
-    for (const std::uint32_t extent : extents) {
-        count *= extent;
-    }
     std::vector<VertexId> gpus;
-    for (std::uint32_t g = 0; g < count; ++g) {
+    for (std::size_t g = 0; g < number.size(); ++g) {
         gpus.push_back(builder.add({.name = fmt::format("gpu{}", g)}));
     }
-    for (std::uint32_t g = 0; g < count; ++g) {
+    const auto connect = [&](std::uint32_t a, std::uint32_t b) {
+        builder.connect(gpus[number[a]], gpus[number[b]], link_of(50e9, 1e-6, Tier::scale_out));
+    };
+    for (std::uint32_t point = 0; point < number.size(); ++point) {
         std::uint32_t stride = 1;
         for (const std::uint32_t extent : extents) {
-            const std::uint32_t at = g / stride % extent;
+            const std::uint32_t at = point / stride % extent;
             if (at + 1 < extent) {
-                builder.connect(gpus[g], gpus[g + stride], link_of(50e9, 1e-6, Tier::scale_out));
+                connect(point, point + stride);
             } else if (wrap == Wrap::all && extent > 2) {
-                builder.connect(gpus[g], gpus[g - at * stride], link_of(50e9, 1e-6, Tier::scale_out));
+                connect(point, point - at * stride);
             }
             stride *= extent;
         }
     }
     return builder.build();
+}
+
+std::vector<std::uint32_t> counted_points(const std::vector<std::uint32_t>& extents) {
+    std::vector<std::uint32_t> points(std::accumulate(extents.begin(), extents.end(), 1U, std::multiplies<>()));
+    std::iota(points.begin(), points.end(), 0U);
+    return points;
+}
+
+}  // namespace
+
+Fabric grid(const std::vector<std::uint32_t>& extents, Wrap wrap) {
+    return grid_numbered(extents, wrap, counted_points(extents));
+}
+
+Fabric scattered_grid(const std::vector<std::uint32_t>& extents, Wrap wrap, std::uint64_t seed) {
+    std::vector<std::uint32_t> number = counted_points(extents);
+    std::mt19937_64 random(seed);
+    for (std::size_t i = number.size() - 1; i > 0; --i) {
+        std::swap(number[i], number[random() % (i + 1)]);
+    }
+    return grid_numbered(extents, wrap, number);
 }
 
 Communicator everybody(const Fabric& fabric) { return {fabric, default_placement(fabric, std::nullopt)}; }

@@ -29,6 +29,9 @@ enum class Wrap : std::uint8_t { none, all };
 /// GPUs without nodes in a grid, 50 GB/s to each neighbour, dimension 0 numbered fastest. GPUs forward traffic.
 fabric::Fabric grid(const std::vector<std::uint32_t>& extents, Wrap wrap);
 
+/// The same, with GPUs numbered in an order drawn from `seed`.
+fabric::Fabric scattered_grid(const std::vector<std::uint32_t>& extents, Wrap wrap, std::uint64_t seed);
+
 /// All GPUs, placed by default.
 Communicator everybody(const fabric::Fabric& fabric);
 

@@ -385,7 +385,8 @@ Cost cost(const Communicator& communicator, const Request& request) {
         const std::uint32_t extent = plan.grid.extent(exchange.dimension);
         const std::uint32_t partner = plan.patterns[exchange.dimension].partner[exchange.step];
         part /= 2;
-        crossed += part * std::min(partner, extent - partner);
+        // Of two ranks, both directions lead over the one link.
+        crossed += part * (extent == 2 ? 2 : std::min(partner, extent - partner));
     }
     const double congestion = crossed / ((n - 1) / n);
     cost.bytes = bytes * congestion / static_cast<double>(plan.ways.size());
