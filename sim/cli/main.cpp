@@ -40,6 +40,7 @@ class CommandLine {
         add_collective(app_, commands_);
         add_topology_commands(app_, commands_);
         add_explain(app_, commands_);
+        add_verify(app_, commands_);
         add_list(app_, commands_);
         refuse_values_of_flags(app_);
     }
