@@ -227,6 +227,7 @@ int collective(const CollectiveOptions& options) {
         replay::Settings settings;
         settings.make_engine = choice.engine->make;
         settings.router = &router;
+        settings.folding = choice.folding;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
         return run_sizes(names, from_files, communicator, request, all_sizes, settings);
     };

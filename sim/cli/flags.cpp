@@ -60,6 +60,8 @@ void add_engine(CLI::App& command, EngineOptions& engine) {
     command.add_option("--routing", engine.routing, "static, ecmp, spray or adaptive (default: the topology's)")
         ->type_name("POLICY")
         ->group("Simulation");
+    command.add_flag("--no-fold", engine.no_fold, "Simulate every node, even where one could stand for others like it")
+        ->group("Simulation");
     command.add_option("--seed", engine.seed, "Of ecmp's hash")
         ->type_name("N")
         ->capture_default_str()

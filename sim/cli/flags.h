@@ -24,6 +24,7 @@ struct EngineOptions {
     std::optional<std::string> engine;
     std::optional<std::string> routing;
     std::string seed = "1";
+    bool no_fold = false;
 };
 
 /// How machine figures (wall clock, memory), which differ from run to run, are treated.

@@ -133,6 +133,7 @@ std::vector<report::ParameterInForce> in_force(const Parameters& parameters) {
 
 EngineChoice engine_choice(const EngineOptions& options) {
     EngineChoice choice{&engine::engines().front(), std::nullopt, 1};
+    const engine::EngineKind* const own = choice.engine;
     if (options.engine) {
         choice.engine = &engine::engine_named(*options.engine);
     }
@@ -140,6 +141,7 @@ EngineChoice engine_choice(const EngineOptions& options) {
         choice.routing = routing_named(*options.routing);
     }
     choice.seed = whole_number("--seed", options.seed, 0, std::numeric_limits<std::uint64_t>::max());
+    choice.folding = options.no_fold || choice.engine != own ? replay::Folding::off : replay::Folding::on;
     return choice;
 }
 

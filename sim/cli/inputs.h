@@ -12,6 +12,7 @@
 #include "sim/cli/targets.h"
 #include "sim/engine/engines.h"
 #include "sim/fabric/fabric.h"
+#include "sim/replay/replay.h"
 #include "sim/report/setup.h"
 
 namespace lockstep::cli {
@@ -34,6 +35,7 @@ struct EngineChoice {
     const engine::EngineKind* engine = nullptr;         ///< never null
     std::optional<fabric::RoutingPolicy> routing = {};  ///< none: as the topology says
     std::uint64_t seed = 1;
+    replay::Folding folding = replay::Folding::on;  ///< off with any but our own engine: SimGrid is the reference
 };
 
 /// Throws: InputError with the nearest known word.

@@ -7,6 +7,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/engine/engines.h"
 #include "sim/replay/choice.h"
+#include "sim/replay/fold.h"
 #include "sim/replay/player.h"
 #include "sim/replay/replay.h"
 
@@ -169,23 +170,38 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     if (moves_nothing(request) || communicator.size() == 1) {
         return run;  // NCCL returns at once, too
     }
-    PreparedSchedule prepared(communicator, schedule, bytes);
+    std::optional<Fold> fold;
+    if (settings.folding == Folding::on) {
+        fold.emplace(communicator, schedule, bytes, *settings.router);
+        run.fold = fold->use();
+    }
+    const bool folds = fold && fold->folds();
+    PreparedSchedule prepared = folds ? fold->prepared() : PreparedSchedule(communicator, schedule, bytes);
     const auto engine = settings.make_engine(communicator.fabric());
     LoneCollective conductor;
     Player player(*engine, *settings.router, conductor);
     player.on_progress = settings.on_progress;
     std::vector<double> link_bytes(communicator.fabric().link_count(), 0.0);
     const PlayId play = player.open(prepared, &link_bytes);
-    for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
+    const std::size_t ranks = prepared.rank_count();
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
         player.arrive(play, id_at<RankId>(rank));
     }
     player.run();
-    if (conductor.ended != communicator.size()) {
-        throw SimulationError(fmt::format(
-            "deadlock: {} of {} ranks cannot finish `{}`: {}", communicator.size() - conductor.ended,
-            communicator.size(), schedule.algorithm, fmt::join(player.waiting(play, waiting_ranks_named), "; ")));
+    if (conductor.ended != ranks) {
+        if (folds) {  // to name all of those that wait
+            Settings unfolded = settings;
+            unfolded.folding = Folding::off;
+            return run_schedule(communicator, schedule, bytes, unfolded);
+        }
+        throw SimulationError(fmt::format("deadlock: {} of {} ranks cannot finish `{}`: {}", ranks - conductor.ended,
+                                          ranks, schedule.algorithm,
+                                          fmt::join(player.waiting(play, waiting_ranks_named), "; ")));
     }
     run.time = engine->now();
+    if (folds) {
+        fold->spread(link_bytes);
+    }
     run.links = link_uses(communicator.fabric(), link_bytes, run.time);
     run.simulator = player.use();
     return run;

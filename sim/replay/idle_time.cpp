@@ -206,8 +206,14 @@ TimeAccount account_time(const History& history) {
     const Arrivals arrivals = last_arrivals(history);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         const Seconds rank_end = history.end_of(last, id_at<RankId>(rank));
-        account.ranks.push_back(RankAccount(history, arrivals, id_at<RankId>(rank), account.exposed_by_call)
-                                    .explain(rank_end - account.step_time, rank_end));
+        RankAccount own(history, arrivals, id_at<RankId>(rank), account.exposed_by_call);
+        if (last > 0) {
+            account.ranks.push_back(own.explain(rank_end - account.step_time, rank_end));
+        } else {
+            // A single step begins for all at once, and nothing follows: who ends early waits for the others.
+            account.ranks.push_back(own.explain(Seconds{0}, rank_end));
+            account.ranks.back().straggler_wait += account.step_time - rank_end;
+        }
     }
     return account;
 }

@@ -17,7 +17,8 @@ struct TimeAccount {
 };
 
 /// Explains each rank's time over the last step_time seconds before its own last task ended: a rank's window holds one
-/// step in steady state, whatever its lead or lag against the others.
+/// step in steady state, whatever its lead or lag against the others. Where only one step was run, the window is that
+/// of all, and a rank that ends before the others waits for them.
 ///
 /// A GPU is busy while a kernel runs on any of its streams. Every gap ends when some task could start because the last
 /// thing it waited for ended; from there the chain of waits is walked back through the gap. Time in a collective counts

@@ -143,7 +143,6 @@ void Player::arrive(PlayId id, RankId rank) {
 void Player::run() {
     tell_ended();
     use_.events += engine_->run(*this);
-    use_.simulated_messages = use_.messages;
 }
 
 void Player::on_timer(engine::Token token) {
@@ -340,8 +339,9 @@ void Player::post(std::uint32_t play_at, std::uint32_t connection_at, Bytes byte
         messages_[state.tail].next = at;
     }
     state.tail = at;
-    ++use_.messages;
-    if (on_progress && use_.messages % messages_per_progress == 0) {
+    use_.messages += play.schedule->connections()[connection_at].stands_for;
+    ++use_.simulated_messages;
+    if (on_progress && use_.simulated_messages % messages_per_progress == 0) {
         on_progress(engine_->now(), use_.messages);
     }
     if (state.head == at) {

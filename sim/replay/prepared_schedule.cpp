@@ -75,7 +75,7 @@ bool is_local_copy(Verb verb) { return verb == Verb::copy || verb == Verb::reduc
 /// Reads programs, rank by rank, into the flat arrays of a schedule.
 class PreparedSchedule::Reader {
   public:
-    explicit Reader(PreparedSchedule& schedule) : into_(&schedule) {}
+    Reader(PreparedSchedule& schedule, SelfSends self_sends) : into_(&schedule), self_sends_(self_sends) {}
 
     void read(RankId rank, const collective::RankProgram& program) {
         rank_ = rank;
@@ -186,12 +186,12 @@ class PreparedSchedule::Reader {
         if (index(instruction.peer) >= into_->gpus_.size()) {
             refuse(fmt::format("peer {} does not exist", index(instruction.peer)));
         }
-        if (carrier == Carrier::message && instruction.peer == rank_) {
+        if (carrier == Carrier::message && instruction.peer == rank_ && self_sends_ == SelfSends::refused) {
             refuse("sends to or receives from itself");
         }
         require_chunks(thread, instruction);
         Step step{.verb = instruction.verb,
-                  .connection = connection_for(thread.channel, carrier, instruction),
+                  .connection = connection_for(channel_of(thread, instruction), carrier, instruction),
                   .slot = 0,
                   .count = instruction.chunks ? 0 : instruction.count,
                   .chunk = instruction.chunk};
@@ -205,9 +205,14 @@ class PreparedSchedule::Reader {
             step.slot += place_in_group(rank_, instruction.group);
         }
         if (!contributes(instruction.verb)) {
-            claim(step, thread.channel, instruction.peer);
+            claim(step, channel_of(thread, instruction), instruction.peer);
         }
         return step;
+    }
+
+    std::uint32_t channel_of(const collective::Thread& thread, const collective::Instruction& instruction) const {
+        const bool names_its_own = self_sends_ == SelfSends::allowed && instruction.event != 0;
+        return names_its_own ? instruction.event : thread.channel;
     }
 
     /// The connection that the instruction uses, made when first mentioned by either side.
@@ -251,6 +256,7 @@ class PreparedSchedule::Reader {
     }
 
     PreparedSchedule* into_;
+    SelfSends self_sends_;
     RankId rank_{};
     std::unordered_map<ConnectionKey, std::uint32_t, ConnectionKeyHash> known_;
     std::map<std::pair<std::size_t, std::uint32_t>, std::uint32_t> events_;  ///< rank and event -> inbox
@@ -260,19 +266,28 @@ class PreparedSchedule::Reader {
 
 PreparedSchedule::PreparedSchedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
                                    Bytes bytes)
+    : PreparedSchedule(communicator.gpus(), schedule, bytes, SelfSends::refused) {}
+
+PreparedSchedule PreparedSchedule::of_representatives(std::span<const VertexId> gpus,
+                                                      const collective::Schedule& schedule, Bytes bytes) {
+    return {gpus, schedule, bytes, SelfSends::allowed};
+}
+
+PreparedSchedule::PreparedSchedule(std::span<const VertexId> gpus, const collective::Schedule& schedule, Bytes bytes,
+                                   SelfSends self_sends)
     : bytes_(bytes),
       chunks_(schedule.chunks),
       scratch_chunks_(schedule.scratch_chunks),
       sizes_(schedule.sizes),
-      gpus_(communicator.gpus().begin(), communicator.gpus().end()),
+      gpus_(gpus.begin(), gpus.end()),
       groups_(schedule.groups) {
-    if (schedule.ranks != communicator.size()) {
-        throw SimulationError(fmt::format("schedule `{}` is for {} ranks, not {}", schedule.algorithm, schedule.ranks,
-                                          communicator.size()));
+    if (schedule.ranks != gpus.size()) {
+        throw SimulationError(
+            fmt::format("schedule `{}` is for {} ranks, not {}", schedule.algorithm, schedule.ranks, gpus.size()));
     }
-    Reader reader(*this);
+    Reader reader(*this, self_sends);
     thread_begin_.push_back(0);
-    for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
+    for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
         reader.read(id_at<RankId>(rank), schedule.program(id_at<RankId>(rank)));
         thread_begin_.push_back(static_cast<std::uint32_t>(threads_.size()));
     }

@@ -27,6 +27,7 @@ struct Connection {
     std::uint32_t group = 0;  ///< of in-switch traffic
     std::uint32_t first_inbox = 0;
     const fabric::Route* route = nullptr;  ///< found when first used, unless routing is adaptive
+    std::uint32_t stands_for = 1;          ///< connections that do the same, itself included
 };
 
 /// An instruction with its connection looked up.
@@ -60,6 +61,11 @@ class PreparedSchedule {
     /// Throws: SimulationError when a program is not one (a peer that does not exist, itself as peer, chunks beyond the
     /// vector, a member that is not in its group), naming the rank.
     PreparedSchedule(const collective::Communicator& communicator, const collective::Schedule& schedule, Bytes bytes);
+    /// The part of a schedule that stands for all of it: its ranks are on `gpus`, and one that stands for several may
+    /// send to itself. An instruction that sends or receives can name its channel as its `event`, where it is not the
+    /// thread's. Throws: as above.
+    static PreparedSchedule of_representatives(std::span<const VertexId> gpus, const collective::Schedule& schedule,
+                                               Bytes bytes);
 
     std::size_t rank_count() const { return thread_begin_.size() - 1; }
     std::span<const StepThread> threads() const { return threads_; }
@@ -86,6 +92,9 @@ class PreparedSchedule {
 
   private:
     class Reader;
+    enum class SelfSends : std::uint8_t { refused, allowed };
+    PreparedSchedule(std::span<const VertexId> gpus, const collective::Schedule& schedule, Bytes bytes,
+                     SelfSends self_sends);
 
     Bytes bytes_{};
     std::uint32_t chunks_ = 1;

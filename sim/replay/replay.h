@@ -15,11 +15,15 @@
 
 namespace lockstep::replay {
 
+/// Whether nodes that are alike may be simulated by one of them, which changes no result but by rounding.
+enum class Folding : std::uint8_t { off, on };
+
 /// How simulations are run.
 struct Settings {
     engine::MakeEngine make_engine = nullptr;
     /// Over the fabric of the communicator or job; keeps what it has found from run to run. Required.
     fabric::Router* router = nullptr;
+    Folding folding = Folding::off;
     /// Told now and then how far a long simulation is: simulated time and messages so far. May be empty.
     std::function<void(Seconds now, std::uint64_t messages)> on_progress;
 };

@@ -28,6 +28,13 @@ struct SimulatorUse {
     std::uint64_t events = 0;
 };
 
+/// How far a run was folded: of nodes (or GPUs without one) that are alike, one of each class was simulated.
+struct FoldUse {
+    std::size_t nodes = 0;    ///< 0: folding was not tried
+    std::size_t classes = 0;  ///< as many as nodes where nothing is alike
+    std::string broken_by{};  ///< what sets most of the nodes apart, where folding did not pay
+};
+
 /// One collective run on its own.
 struct CollectiveRun {
     Bytes bytes{};
@@ -38,6 +45,7 @@ struct CollectiveRun {
     Seconds lower_bound{};
     std::vector<LinkUse> links{};  ///< every link that carried something, by LinkId
     SimulatorUse simulator{};
+    FoldUse fold{};
     std::optional<collective::Cost> cost{};  ///< of the algorithm by the book; none for a schedule from elsewhere
 };
 

@@ -106,6 +106,7 @@ class Training final : public Conductor {
     struct Performance {
         PlayId play{};
         std::size_t ranks_left = 0;
+        std::vector<bool> has_come = {};  ///< by place in the communicator
     };
 
     /// What a call is played from; calls that ask for the same share it.
@@ -170,7 +171,9 @@ class Training final : public Conductor {
     }
 
     bool costs_nothing(const CollectiveCall& call) const {
-        return call.request.bytes.value == 0 || graph_->communicators[call.communicator].size() == 1;
+        const bool moves_nothing =
+            call.request.bytes.value == 0 && call.request.operation != collective::Operation::barrier;
+        return moves_nothing || graph_->communicators[call.communicator].size() == 1;
     }
 
     void start_what_can(RankId rank) {
@@ -198,7 +201,10 @@ class Training final : public Conductor {
         }
         if (task.call && !costs_nothing(call_of(*task.call))) {
             const CollectiveCall& call = call_of(*task.call);
-            player_.arrive(performance(step, *task.call).play, place_in_communicator_[call.communicator].at(rank));
+            const RankId place = place_in_communicator_[call.communicator].at(rank);
+            Performance& joined = performance(step, *task.call);
+            joined.has_come[index(place)] = true;
+            player_.arrive(joined.play, place);
         } else {
             player_.set_timer(task.call ? Seconds{0} : task.duration, index(rank) << stream_bits | stream);
         }
@@ -208,8 +214,9 @@ class Training final : public Conductor {
         const auto [entry, fresh] = performances_.try_emplace({step, call});
         if (fresh) {
             const bool reported = step == history_.last_step();
-            entry->second = {player_.open(*script(call).schedule, reported ? &link_bytes_ : nullptr),
-                             graph_->communicators[call_of(call).communicator].size()};
+            const std::size_t size = graph_->communicators[call_of(call).communicator].size();
+            entry->second = {player_.open(*script(call).schedule, reported ? &link_bytes_ : nullptr), size,
+                             std::vector<bool>(size, false)};
             const auto at = static_cast<std::size_t>(entry->second.play);
             if (performance_of_.size() <= at) {
                 performance_of_.resize(at + 1);
@@ -232,20 +239,56 @@ class Training final : public Conductor {
         start_what_can(rank);
     }
 
+    /// Who keeps a performance from ending: ranks that have not come to it, or, if all have, the schedule itself.
+    void add_waiting(std::uint32_t step, CallId id, const Performance& performance,
+                     std::vector<std::string>& lines) const {
+        const CollectiveCall& call = call_of(id);
+        const std::vector<RankId>& members = graph_->communicators[call.communicator];
+        std::vector<RankId> here;
+        std::vector<RankId> held_up;
+        std::vector<RankId> never;
+        for (std::size_t place = 0; place < members.size(); ++place) {
+            if (performance.has_come[place]) {
+                here.push_back(members[place]);
+            } else {
+                (makes(members[place], id) ? held_up : never).push_back(members[place]);
+            }
+        }
+        const std::string name =
+            fmt::format("{} {} in step {}", collective::name_of(call.request.operation), excerpt(call.name), step + 1);
+        const std::string waiting = fmt::format("{} wait{}", workload::ranks_text(here), here.size() == 1 ? "s" : "");
+        if (!held_up.empty()) {
+            lines.push_back(fmt::format("{} in {} for {}, which {} not come to it", waiting, name,
+                                        workload::ranks_text(held_up), held_up.size() == 1 ? "has" : "have"));
+        }
+        if (!never.empty()) {
+            lines.push_back(fmt::format("{} in {} for {}, which never make{} that call", waiting, name,
+                                        workload::ranks_text(never), never.size() == 1 ? "s" : ""));
+        }
+        if (held_up.empty() && never.empty()) {
+            for (const std::string& line : player_.waiting(performance.play, waiting_named)) {
+                lines.push_back(fmt::format("{}, by the ranks of its group: {}", name, line));
+            }
+        }
+    }
+
+    /// Whether the rank's program has the call.
+    bool makes(RankId rank, CallId call) const {
+        return std::ranges::any_of(history_.program(rank), [&](const Task& task) { return task.call == call; });
+    }
+
     void refuse_unfinished() const {
         std::vector<std::string> stuck;
         for (const auto& [key, performance] : performances_) {
-            for (const std::string& line : player_.waiting(performance.play, waiting_named)) {
-                stuck.push_back(fmt::format("step {}, {}: {}", key.first + 1, call_of(key.second).name, line));
-            }
+            add_waiting(key.first, key.second, performance, stuck);
         }
         for (std::size_t rank = 0; rank < graph_->ranks; ++rank) {
             for (std::size_t stream = 0; stream < graph_->streams.size(); ++stream) {
-                if (!stream_has_ended(id_at<RankId>(rank), stream)) {
+                // Those under way are in one of the calls above.
+                if (!stream_has_ended(id_at<RankId>(rank), stream) && !ranks_[rank].cursors[stream].running) {
                     stuck.push_back(fmt::format(
-                        "rank {}: stream `{}` {} `{}` of step {}", rank, graph_->streams[stream],
-                        ranks_[rank].cursors[stream].running ? "is in" : "cannot start",
-                        task_at(id_at<RankId>(rank), stream).label, step_at(id_at<RankId>(rank), stream) + 1));
+                        "rank {}: stream {} cannot start {} of step {}", rank, excerpt(graph_->streams[stream]),
+                        excerpt(task_at(id_at<RankId>(rank), stream).label), step_at(id_at<RankId>(rank), stream) + 1));
                 }
             }
         }
