@@ -79,7 +79,9 @@ class Training final : public Conductor {
     void on_rank_end(PlayId play, RankId place) override {
         const auto [step, call] = performance_of_[static_cast<std::size_t>(play)];
         const RankId rank = graph_->communicators[call_of(call).communicator][index(place)];
-        if (--performances_.at({step, call}).ranks_left == 0) {
+        Performance& left = performances_.at({step, call});
+        left.presence[index(place)] = Presence::done;
+        if (--left.ranks_left == 0) {
             performances_.erase({step, call});
         }
         const Rank& state = ranks_[index(rank)];
@@ -103,10 +105,12 @@ class Training final : public Conductor {
         std::vector<std::uint32_t> steps_ended;  ///< by TaskId: in how many steps it has ended
     };
 
+    enum class Presence : std::uint8_t { absent, inside, done };
+
     struct Performance {
         PlayId play{};
         std::size_t ranks_left = 0;
-        std::vector<bool> has_come = {};  ///< by place in the communicator
+        std::vector<Presence> presence = {};  ///< by place in the communicator
     };
 
     /// What a call is played from; calls that ask for the same share it.
@@ -203,7 +207,7 @@ class Training final : public Conductor {
             const CollectiveCall& call = call_of(*task.call);
             const RankId place = place_in_communicator_[call.communicator].at(rank);
             Performance& joined = performance(step, *task.call);
-            joined.has_come[index(place)] = true;
+            joined.presence[index(place)] = Presence::inside;
             player_.arrive(joined.play, place);
         } else {
             player_.set_timer(task.call ? Seconds{0} : task.duration, index(rank) << stream_bits | stream);
@@ -216,7 +220,7 @@ class Training final : public Conductor {
             const bool reported = step == history_.last_step();
             const std::size_t size = graph_->communicators[call_of(call).communicator].size();
             entry->second = {player_.open(*script(call).schedule, reported ? &link_bytes_ : nullptr), size,
-                             std::vector<bool>(size, false)};
+                             std::vector<Presence>(size, Presence::absent)};
             const auto at = static_cast<std::size_t>(entry->second.play);
             if (performance_of_.size() <= at) {
                 performance_of_.resize(at + 1);
@@ -244,26 +248,28 @@ class Training final : public Conductor {
                      std::vector<std::string>& lines) const {
         const CollectiveCall& call = call_of(id);
         const std::vector<RankId>& members = graph_->communicators[call.communicator];
-        std::vector<RankId> here;
+        std::vector<RankId> inside;
         std::vector<RankId> held_up;
         std::vector<RankId> never;
         for (std::size_t place = 0; place < members.size(); ++place) {
-            if (performance.has_come[place]) {
-                here.push_back(members[place]);
-            } else {
+            if (performance.presence[place] == Presence::inside) {
+                inside.push_back(members[place]);
+            } else if (performance.presence[place] == Presence::absent) {
                 (makes(members[place], id) ? held_up : never).push_back(members[place]);
             }
         }
         const std::string name =
-            fmt::format("{} {} in step {}", collective::name_of(call.request.operation), excerpt(call.name), step + 1);
-        const std::string waiting = fmt::format("{} wait{}", workload::ranks_text(here), here.size() == 1 ? "s" : "");
+            fmt::format("{} {} of step {}", collective::name_of(call.request.operation), excerpt(call.name), step + 1);
+        const std::string waiting = inside.empty() ? fmt::format("others have done {} without", name)
+                                                   : fmt::format("{} wait{} in {} for", workload::ranks_text(inside),
+                                                                 inside.size() == 1 ? "s" : "", name);
         if (!held_up.empty()) {
-            lines.push_back(fmt::format("{} in {} for {}, which {} not come to it", waiting, name,
-                                        workload::ranks_text(held_up), held_up.size() == 1 ? "has" : "have"));
+            lines.push_back(fmt::format("{} {}, which {} not come to it", waiting, workload::ranks_text(held_up),
+                                        held_up.size() == 1 ? "has" : "have"));
         }
         if (!never.empty()) {
-            lines.push_back(fmt::format("{} in {} for {}, which never make{} that call", waiting, name,
-                                        workload::ranks_text(never), never.size() == 1 ? "s" : ""));
+            lines.push_back(fmt::format("{} {}, which never make{} that call", waiting, workload::ranks_text(never),
+                                        never.size() == 1 ? "s" : ""));
         }
         if (held_up.empty() && never.empty()) {
             for (const std::string& line : player_.waiting(performance.play, waiting_named)) {

@@ -11,6 +11,7 @@
 #include "sim/workload/data_parallel.h"
 #include "sim/workload/gpu_speed.h"
 #include "sim/workload/layers.h"
+#include "sim/workload/tasks.h"
 
 namespace lockstep::workload {
 
@@ -237,8 +238,16 @@ TaskGraph load_workload(const YamlFile& file, const DataFiles& data, const fabri
         static_cast<void>(summary->text());
     }
     graph.ranks = read_ranks(root, places);
-    if (const auto steps = root.find("steps")) {
+    const auto steps = root.find("steps");
+    if (steps) {
         graph.steps = static_cast<std::uint32_t>(steps->count(1, most_steps));
+    }
+    if (root.find("programs")) {
+        graph.steps = steps ? graph.steps : 1;  // it begins and ends once unless told to go on
+        read_tasks(root, file.parameters(), places, graph);
+        root.finish();
+        require_sense(root, graph);
+        return graph;
     }
     const DataParallel data_parallel = read_data_parallel(root.require("data_parallel"));
     LayerTable table = read_table(root, data, data_parallel.gradient_element);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,5 +61,8 @@ struct TaskGraph {
     std::optional<Flops> model_flops_per_step;  ///< over all ranks, without recomputation
     std::optional<FlopRate> peak_per_gpu;       ///< in the workload's precision
 };
+
+/// For messages: `rank 3`, `ranks 0..3, 6`; past eight pieces it says how many more there are.
+std::string ranks_text(std::span<const RankId> ranks);
 
 }  // namespace lockstep::workload
