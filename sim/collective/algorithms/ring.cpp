@@ -130,11 +130,12 @@ std::vector<Block> scatter(const RingPrograms& rings, const RingPlace& place, Ra
 }
 
 /// Blocks go round in a convoy, which loses one at each rank: in step s a rank takes the n-s blocks that come from s
-/// places back and are for itself and those beyond, keeps the first and passes on the rest. They wait in scratch, in
-/// the order in which they leave the convoy.
+/// places back and are for itself and those beyond, keeps the first and passes on the rest. They wait in scratch, the
+/// block for the rank at position q in chunk q or, if its way there passes position 0, in chunk n + q: so a convoy is
+/// consecutive, and with one ring in rank order each block keeps its size to the byte.
 std::vector<Block> all_to_all(const RingPrograms& rings, const RingPlace& place) {
     const std::uint32_t last = rings.size() - 1;
-    const std::uint32_t convoy = place.channel * rings.size();
+    const std::uint32_t own = place.channel * 2 * rings.size() + place.position;
     ChunkIndex ahead = rings.block_of_rank(place);
     ahead.first = (place.position + 1) % rings.size();
     ahead.stride = 1;
@@ -144,27 +145,27 @@ std::vector<Block> all_to_all(const RingPrograms& rings, const RingPlace& place)
     blocks.push_back({.iterations = last,
                       .body = {{.verb = Verb::copy,
                                 .buffer = Buffer::scratch,
-                                .chunk = {.offset = convoy, .stride = 1, .modulus = rings.size()},
+                                .chunk = {.offset = own + 1, .stride = 1, .modulus = rings.size()},
                                 .from_buffer = Buffer::data,
                                 .from = ahead}}});
     blocks.push_back(
-        {.body = {{.buffer = Buffer::scratch, .peer = place.next, .chunk = {.offset = convoy}, .count = last}}});
+        {.body = {{.buffer = Buffer::scratch, .peer = place.next, .chunk = {.offset = own + 1}, .count = last}}});
     for (std::uint32_t step = 1; step <= last; ++step) {
         const std::uint32_t count = rings.size() - step;
         Block& block = blocks.emplace_back();
         block.body.push_back({.verb = Verb::receive,
                               .buffer = Buffer::scratch,
                               .peer = place.previous,
-                              .chunk = {.offset = convoy},
+                              .chunk = {.offset = own},
                               .count = count});
         block.body.push_back({.verb = Verb::copy,
                               .buffer = Buffer::received,
                               .chunk = {.offset = from_origin.at(step - 1)},
                               .from_buffer = Buffer::scratch,
-                              .from = {.offset = convoy}});
+                              .from = {.offset = own}});
         if (count > 1) {
             block.body.push_back(
-                {.buffer = Buffer::scratch, .peer = place.next, .chunk = {.offset = convoy + 1}, .count = count - 1});
+                {.buffer = Buffer::scratch, .peer = place.next, .chunk = {.offset = own + 1}, .count = count - 1});
         }
     }
     return blocks;
@@ -274,7 +275,7 @@ Schedule make(const Communicator& communicator, const Request& request) {
         .ranks = rings->size(),
         .channels = rings->channels(),
         .chunks = chunks,
-        .scratch_chunks = all_to_all ? chunks : 0,
+        .scratch_chunks = all_to_all ? 2 * chunks : 0,
         .result = all_to_all || request.operation == Operation::send_recv ? Buffer::received : Buffer::data,
         .root = request.root,
         .program = [rings, request, pieces](RankId rank) {
