@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <set>
+#include <span>
 #include <tuple>
 
 #include "sim/collective/prover_promise.h"
@@ -22,6 +26,7 @@ namespace {
 constexpr std::array all_buffers{Buffer::data, Buffer::received, Buffer::scratch};
 
 bool is_sum(Verb verb) { return verb == Verb::reduce_in_switch || verb == Verb::receive_sum; }
+bool is_own(Verb verb) { return verb == Verb::copy || verb == Verb::reduce; }
 bool adds(Verb verb) { return verb == Verb::receive_reduce || verb == Verb::reduce; }
 
 /// Contents, each kept once.
@@ -160,6 +165,28 @@ class Routes {
 
     const fabric::Route& at(std::size_t route) const { return *routes_[route]; }
 
+    /// The largest latency and the least rate of the routes found: what the α–β model is about, as far as the schedule
+    /// can tell. None where there are none.
+    std::optional<collective::PortModel> model() const {
+        std::optional<collective::PortModel> model;
+        const auto alike = [](double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); };
+        for (const fabric::Route* const route : routes_) {
+            double rate = std::numeric_limits<double>::infinity();
+            for (const fabric::RouteShare& share : route->links) {
+                rate = std::min(rate, communicator_->fabric().link(share.link).bandwidth.value / share.share);
+            }
+            if (!model) {
+                model = collective::PortModel{route->latency, {rate}};
+                continue;
+            }
+            model->uniform =
+                model->uniform && alike(model->alpha.value, route->latency.value) && alike(model->rate.value, rate);
+            model->alpha = std::max(model->alpha, route->latency);
+            model->rate = std::min(model->rate, Bandwidth{rate});
+        }
+        return model;
+    }
+
   private:
     std::vector<VertexId> gpus(const std::vector<RankId>& ranks) const {
         std::vector<VertexId> gpus;
@@ -206,6 +233,7 @@ class Teller {
     Teller(const Lesson& lesson, Explanation& explanation)
         : schedule_(lesson.schedule),
           fabric_(lesson.communicator.fabric()),
+          gpus_(lesson.communicator.gpus()),
           explanation_(explanation),
           contents_(explanation.contents),
           memory_(lesson.schedule, contents_),
@@ -230,6 +258,8 @@ class Teller {
             finish(step);
         }
         keep_holdings();
+        spend_bytes();
+        explanation_.model = routes_.model();
     }
 
   private:
@@ -245,6 +275,14 @@ class Teller {
             if (!is_new) {
                 step.moves[found->second].to.push_back(transfer.to);
                 change(transfer.to, step.moves[found->second]);
+                return;
+            }
+        }
+        if (is_own(transfer.verb) && !step.moves.empty()) {
+            Move& last = step.moves.back();
+            if (last.verb == transfer.verb && last.to.front() == transfer.to && last.buffer == transfer.buffer &&
+                last.channel == transfer.channel) {
+                extend(last, transfer);
                 return;
             }
         }
@@ -265,9 +303,20 @@ class Teller {
         step.moves.push_back(std::move(move));
     }
 
-    void change(RankId rank, const Move& move) {
+    /// More that the rank copies for itself.
+    void extend(Move& move, Transfer& transfer) {
+        const std::size_t before = move.chunks.size();
+        move.chunks.insert(move.chunks.end(), transfer.chunks.begin(), transfer.chunks.end());
+        for (Content& content : transfer.contents) {
+            move.contents.push_back(contents_.keep(std::move(content)));
+        }
+        change(transfer.to, move, before);
+    }
+
+    /// first: of the move's chunks that are new.
+    void change(RankId rank, const Move& move, std::size_t first = 0) {
         const std::uint32_t most_times = schedule_.operation == collective::Operation::barrier ? 1 : UINT32_MAX;
-        for (std::size_t c = 0; c < move.chunks.size(); ++c) {
+        for (std::size_t c = first; c < move.chunks.size(); ++c) {
             const Held before = memory_.at(move.buffer, rank, move.chunks[c]);
             const ContentAt content =
                 adds(move.verb) ? contents_.sum(before.content, move.contents[c], most_times) : move.contents[c];
@@ -284,23 +333,19 @@ class Teller {
             has_changed_[static_cast<std::size_t>(buffer)] = true;
         }
         changed_.clear();
+        std::ranges::stable_sort(step.moves, {}, [](const Move& move) {
+            return std::tuple(is_own(move.verb), is_sum(move.verb) ? move.to.front() : move.from.front(),
+                              is_sum(move.verb) ? RankId{0} : move.to.front());
+        });
         std::map<LinkId, double> loads;
-        std::vector<double> out(schedule_.ranks, 0.0);
-        std::vector<double> in(schedule_.ranks, 0.0);
         for (Move& move : step.moves) {
-            if (move.verb == Verb::copy || move.verb == Verb::reduce) {
-                continue;
-            }
-            const auto bytes = static_cast<double>(move.bytes.value);
-            move.route = routes_.of(move);
-            for (const fabric::RouteShare& share : routes_.at(*move.route).links) {
-                loads[share.link] += share.share * bytes;
-            }
-            for (const RankId rank : move.from) {
-                out[index(rank)] += bytes;
-            }
-            for (const RankId rank : move.to) {
-                in[index(rank)] += bytes;
+            if (!is_own(move.verb)) {
+                move.route = routes_.of(move);
+                for (const fabric::RouteShare& share : routes_.at(*move.route).links) {
+                    loads[share.link] += share.share * static_cast<double>(move.bytes.value);
+                    double& largest = largest_share_[share.link];
+                    largest = std::max(largest, share.share);
+                }
             }
         }
         for (const auto& [link, bytes] : loads) {
@@ -308,9 +353,24 @@ class Teller {
                 step.links.push_back({link, bytes});
             }
         }
-        bytes_ += std::max(*std::ranges::max_element(out), *std::ranges::max_element(in));
-        step.spent.bytes = bytes_;
         step.complete = complete_;
+    }
+
+    /// What each step needs of the ranks' ports: of links that a GPU's traffic is striped over, all together are one
+    /// port; of those that it picks from, each is one.
+    void spend_bytes() {
+        std::set<VertexId> gpus(gpus_.begin(), gpus_.end());
+        double bytes = 0;
+        for (Step& step : explanation_.steps) {
+            double most = 0;
+            for (const LinkLoad& load : step.links) {
+                if (gpus.contains(fabric_.from(load.link)) || gpus.contains(fabric_.to(load.link))) {
+                    most = std::max(most, load.bytes / largest_share_.at(load.link));
+                }
+            }
+            bytes += most;
+            step.spent.bytes = bytes;
+        }
     }
 
     void keep_holdings() {
@@ -334,6 +394,7 @@ class Teller {
 
     const Schedule& schedule_;
     const fabric::Fabric& fabric_;
+    std::span<const VertexId> gpus_;
     Explanation& explanation_;
     Contents contents_;
     Memory memory_;
@@ -342,7 +403,7 @@ class Teller {
     std::array<bool, all_buffers.size()> has_changed_{};
     std::map<std::tuple<Buffer, RankId, std::uint32_t>, Held> changed_;  ///< in this step: what was there before it
     std::uint64_t complete_ = 0;
-    double bytes_ = 0;
+    std::map<LinkId, double> largest_share_;  ///< of any flow on the link
 };
 
 /// Latencies that the book counts up to each step: one for each, where steps overlap not more than are counted, and
@@ -366,7 +427,6 @@ Explanation explain(const Lesson& lesson) {
                             .bytes = lesson.request.bytes,
                             .summary = lesson.summary,
                             .cost = lesson.cost,
-                            .model = collective::port_model(lesson.communicator, lesson.router),
                             .run = lesson.run,
                             .own_choice = lesson.own_choice};
     explanation.proof = collective::prove(lesson.schedule, lesson.request.bytes, collective::Turns::forward,

@@ -60,7 +60,7 @@ struct LinkLoad {
 /// How much of the formula's terms has been spent after a step.
 struct Spent {
     double alphas = 0;
-    double bytes = 0;  ///< by steps, what the busiest rank of the step sends or receives, added up
+    double bytes = 0;  ///< what the busiest port of a rank carries in each step, one direction, added up
 };
 
 struct Step {
@@ -102,7 +102,8 @@ struct Explanation {
     Bytes bytes{};
     std::string summary = {};
     std::optional<collective::Cost> cost = {};
-    std::optional<collective::PortModel> model = {};  ///< none for one rank
+    /// α and B of the routes that are used, at worst; none where nothing is sent.
+    std::optional<collective::PortModel> model = {};
     std::optional<replay::CollectiveRun> run = {};
     std::optional<replay::CollectiveRun> own_choice = {};
     collective::Proof proof = {};  ///< without its transfers

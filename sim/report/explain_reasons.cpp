@@ -70,6 +70,10 @@ std::optional<std::string> time_text(const Explanation& explanation) {
     const double part = simulated / book - 1;
     const std::string difference =
         fmt::format("The simulation takes {} {} than the formula", percent(std::abs(part)), part > 0 ? "more" : "less");
+    constexpr double rounding = 1e-4;
+    if (std::abs(part) < rounding && explanation.bytes.value % explanation.schedule.chunks != 0) {
+        return std::string("The simulation takes what the formula says, but for chunks that are cut in whole bytes.");
+    }
     if (!explanation.model->uniform) {
         return fmt::format(
             "{}, which counts the largest latency and the least rate between any two ranks; here they "
@@ -103,7 +107,8 @@ std::string switch_text(const Explanation& explanation, Bandwidth busbw, Bandwid
                                        explanation.own_choice->time);
         text += fmt::format(", and {} with the pieces that the algorithm chooses by itself", to_text(*own));
     }
-    return text + "; the rest is latency and the filling of the pipeline.";
+    return text +
+           "; the rest is latency and the filling of the pipeline. No link is above its own rate: see the busiest.";
 }
 
 std::optional<std::string> busbw_text(const Explanation& explanation) {
@@ -154,7 +159,7 @@ std::optional<std::string> bound_text(const Explanation& explanation) {
     if (!part || explanation.run->lower_bound.value <= 0) {
         return std::nullopt;
     }
-    return fmt::format("No schedule can take less than {} here; this one comes to {} of that speed.",
+    return fmt::format("No schedule can take less than {} here; this one reaches {} of that speed.",
                        to_text(explanation.run->lower_bound), percent(*part));
 }
 

@@ -78,7 +78,7 @@ class Writer {
     void write() {
         out_ << in(bold, title(told_)) << ": " << setting(told_) << "\n\n";
         if (!told_.summary.empty()) {
-            out_ << wrapped(told_.summary, 2, limits_.width) << "\n";
+            out_ << wrapped(told_.summary + ".", 2, limits_.width) << "\n";
         }
         write_formula();
         write_legend();
@@ -90,8 +90,9 @@ class Writer {
                 write_step(at);
             } else {
                 if (at == steps.head) {
-                    out_ << fmt::format("\n… steps {} to {} are not shown: --json and --html have all\n",
-                                        told_.steps[steps.head].number, told_.steps[steps.tail - 1].number);
+                    out_ << fmt::format(
+                        "\n… not shown: {}; --json and --html have all\n",
+                        range_text("step", told_.steps[steps.head].number, told_.steps[steps.tail - 1].number));
                 }
                 hold(told_.steps[at]);
             }
@@ -112,9 +113,9 @@ class Writer {
                                  ? fmt::format(
                                        "n = {} ranks, S = {}, α = {} (latency of a message), B = {} (rate of a "
                                        "rank, each direction)",
-                                       told_.schedule.ranks, to_text(told_.bytes), to_text(told_.model->alpha),
+                                       told_.schedule.ranks, bytes_text(told_.bytes), to_text(told_.model->alpha),
                                        to_text(told_.model->rate))
-                                 : fmt::format("n = {} rank, S = {}", told_.schedule.ranks, to_text(told_.bytes));
+                                 : fmt::format("n = {} rank, S = {}", told_.schedule.ranks, bytes_text(told_.bytes));
         out_ << in(bold, "By the book") << "  t = " << told_.cost->formula;
         if (!told_.cost->source.empty()) {
             out_ << in(dim, fmt::format("   [{}]", told_.cost->source));
@@ -124,7 +125,7 @@ class Writer {
 
     void write_legend() {
         std::string text = cells_.legend();
-        text += " [ ] changed in this step, ✓ as it is due at the end.";
+        text += " […] changed in this step, ✓ as it is due at the end.";
         out_ << wrapped(text, 0, limits_.width) << "\n";
     }
 
@@ -148,7 +149,7 @@ class Writer {
                                    rounded(step.spent.bytes), rounded(told_.cost->bytes)));
     }
 
-    static std::string rounded(double bytes) { return to_text(Bytes{static_cast<std::int64_t>(bytes + 0.5)}); }
+    static std::string rounded(double bytes) { return bytes_text(Bytes{static_cast<std::int64_t>(bytes + 0.5)}); }
 
     void write_moves(const Step& step) {
         const Shown moves = shown(step.moves.size(), limits_.moves);
@@ -175,8 +176,8 @@ class Writer {
                                    what);
             case Verb::copy:
             case Verb::reduce:
-                return fmt::format("{} {}  {}{}", index(move.to.front()), move.verb == Verb::copy ? "↻" : "+", what,
-                                   move.buffer == Buffer::data ? "" : fmt::format(" of {}", name_of(move.buffer)));
+                return fmt::format("{} {} {}  {} of {}", index(move.to.front()), move.verb == Verb::copy ? "↻" : "+",
+                                   index(move.to.front()), what, name_of(move.buffer));
             default:
                 break;
         }
@@ -212,12 +213,14 @@ class Writer {
     }
 
     void write_matrix(const Holdings& holdings, const std::set<std::pair<std::size_t, std::uint32_t>>& changed) {
-        const std::size_t cell_width = cells_.width() + 4;
-        constexpr std::size_t label_width = 8;
+        constexpr std::size_t label_width = 9;
+        constexpr std::size_t marks = 3;  // brackets and the tick
+        const bool has_room = label_width + holdings.chunks * (cells_.width() + marks + 1) <= limits_.width;
+        const std::size_t cell_width = cells_.width() + marks + (has_room ? 1 : 0);
         const std::size_t fitting = std::max<std::size_t>(1, (limits_.width - label_width - 1) / cell_width);
         const std::size_t columns = std::min<std::size_t>(holdings.chunks, fitting);
         std::string heading = told_.holdings.size() > 1 ? std::string(name_of(holdings.buffer)) : std::string("chunk");
-        heading.insert(0, label_width > heading.size() ? label_width - heading.size() : 0, ' ');
+        heading = fmt::format("{:>8} ", heading);
         for (std::size_t chunk = 0; chunk < columns; ++chunk) {
             heading += centred(fmt::format("{}", chunk), cell_width);
         }
@@ -235,7 +238,7 @@ class Writer {
 
     void write_row(const Holdings& holdings, std::size_t rank, std::size_t columns, std::size_t cell_width,
                    const std::set<std::pair<std::size_t, std::uint32_t>>& changed) {
-        std::string line = in(dim, fmt::format("{:>8}", fmt::format("rank {}", rank)));
+        std::string line = in(dim, fmt::format("{:>8}", fmt::format("rank {}", rank))) + " ";
         std::string pending;  // blanks that only something behind them makes worth printing
         const std::vector<Held>& held = held_.at(holdings.buffer);
         for (std::uint32_t chunk = 0; chunk < columns; ++chunk) {
@@ -262,13 +265,17 @@ class Writer {
         noted_ = true;
         std::vector<std::string> parts;
         if (columns < holdings.chunks) {
-            parts.push_back(fmt::format("chunks {} to {}", columns, holdings.chunks - 1));
+            parts.push_back(range_text("chunk", columns, holdings.chunks - 1));
         }
         if (!rows.all()) {
-            parts.push_back(fmt::format("ranks {} to {}", rows.head, rows.tail - 1));
+            parts.push_back(range_text("rank", rows.head, rows.tail - 1));
         }
-        out_ << wrapped(fmt::format("… {} are not shown: --json and --html have all", fmt::join(parts, " and ")), 2,
+        out_ << wrapped(fmt::format("… not shown: {}; --json and --html have all", fmt::join(parts, " and ")), 2,
                         limits_.width);
+    }
+
+    static std::string range_text(std::string_view what, std::size_t first, std::size_t last) {
+        return first == last ? fmt::format("{} {}", what, first) : fmt::format("{}s {} to {}", what, first, last);
     }
 
     static std::string trimmed(std::string text) {
@@ -308,10 +315,9 @@ class Writer {
         out_ << "\n" << table.text("  ", limits_.width);
         if (const auto busiest = busiest_link(told_.run->links)) {
             const fabric::Fabric& fabric = told_.communicator.fabric();
-            out_ << fmt::format("  busiest link: {} → {}, {} of {} bytes it could carry in that time\n",
+            out_ << fmt::format("  busiest link: {} → {}, {:.1f} % of what it could carry in that time\n",
                                 fabric.vertex(fabric.from(busiest->link)).name,
-                                fabric.vertex(fabric.to(busiest->link)).name,
-                                fmt::format("{:.1f} %", 100 * busiest->utilization), "the");
+                                fabric.vertex(fabric.to(busiest->link)).name, 100 * busiest->utilization);
         }
     }
 

@@ -1,11 +1,14 @@
 #include "sim/report/explain_words.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
+
+#include "sim/report/explain_cells.h"
 
 namespace lockstep::report {
 
@@ -52,13 +55,17 @@ std::string words_joined(const std::vector<std::string>& words) {
 class Pattern {
   public:
     Pattern(const Explanation& explanation, std::vector<const Move*> moves)
-        : ranks_(explanation.schedule.ranks), moves_(std::move(moves)) {
-        for (const Move* const move : moves_) {
+        : explanation_(explanation), ranks_(explanation.schedule.ranks) {
+        for (const Move* const move : moves) {
             const auto from = static_cast<std::uint32_t>(move->from.front());
             const auto to = static_cast<std::uint32_t>(move->to.front());
             receivers_[from].insert(to);
             senders_[to].insert(from);
             chunks_per_pair_[{from, to}] += move->chunks.size();
+            to_on_channel_[{move->channel, from}].insert(to);
+            from_on_channel_[{move->channel, to}].insert(from);
+            chunks_per_message_.insert(move->chunks.size());
+            channels_.insert(move->channel);
         }
     }
 
@@ -66,6 +73,12 @@ class Pattern {
     std::string text() const {
         if (const auto all = everybody()) {
             return *all;
+        }
+        if (const auto all = everybody_of_node()) {
+            return *all;
+        }
+        if (const auto rings = on_each_channel()) {
+            return *rings;
         }
         if (receivers_.size() == 1 && senders_.size() > 1) {
             return fmt::format("Rank {} sends {} to {}", receivers_.begin()->first, load("each"),
@@ -136,6 +149,39 @@ class Pattern {
         return fmt::format("Every rank sends {} to every other", load({}));
     }
 
+    /// To all others of the node, and to nobody else.
+    std::optional<std::string> everybody_of_node() const {
+        const auto& nodes = explanation_.communicator.nodes();
+        if (nodes.size() < 2 || receivers_.size() != ranks_) {
+            return std::nullopt;
+        }
+        for (const auto& [from, to] : receivers_) {
+            const auto& node = nodes[explanation_.communicator.node_of(id_at<RankId>(from))];
+            const bool is_all = node.size() > 2 && to.size() + 1 == node.size() &&
+                                std::ranges::all_of(node, [&, sender = from](RankId rank) {
+                                    return index(rank) == sender || to.contains(static_cast<std::uint32_t>(rank));
+                                });
+            if (!is_all) {
+                return std::nullopt;
+            }
+        }
+        return fmt::format("Every rank sends {} to every other of its node", load({}));
+    }
+
+    /// One message of every rank on each of several channels, and one to every rank.
+    std::optional<std::string> on_each_channel() const {
+        const auto single = [](const auto& one) { return one.second.size() == 1; };
+        const std::size_t expected = channels_.size() * ranks_;
+        if (channels_.size() < 2 || to_on_channel_.size() != expected || from_on_channel_.size() != expected ||
+            chunks_per_message_.size() != 1 || !std::ranges::all_of(to_on_channel_, single) ||
+            !std::ranges::all_of(from_on_channel_, single)) {
+            return std::nullopt;
+        }
+        const std::size_t chunks = *chunks_per_message_.begin();
+        return fmt::format("On each of {} channels every rank sends {} to its next rank there", channels_.size(),
+                           chunks == 1 ? std::string("a chunk") : fmt::format("{} chunks", chunks));
+    }
+
     bool one_each() const {
         const auto single = [](const auto& one) { return one.second.size() == 1; };
         return std::ranges::all_of(receivers_, single) && std::ranges::all_of(senders_, single);
@@ -197,11 +243,15 @@ class Pattern {
         return elided(std::move(pairs));
     }
 
+    const Explanation& explanation_;
     std::uint32_t ranks_;
-    std::vector<const Move*> moves_;
     std::map<std::uint32_t, std::set<std::uint32_t>> receivers_;  ///< by sender
     std::map<std::uint32_t, std::set<std::uint32_t>> senders_;    ///< by receiver
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> chunks_per_pair_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint32_t>> to_on_channel_;  ///< by channel, sender
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint32_t>> from_on_channel_;  ///< and receiver
+    std::set<std::size_t> chunks_per_message_;
+    std::set<std::uint32_t> channels_;
 };
 
 bool all_into(const std::vector<const Move*>& moves, Buffer buffer) {
@@ -225,23 +275,20 @@ bool completes(const Step& step, const std::vector<const Move*>& moves) {
     });
 }
 
-/// What the receivers of messages do with them, behind a comma.
+/// What becomes of what arrives: a sentence of its own, or nothing where it is only kept.
 std::string consequence(const Explanation& explanation, const Step& step, Effect effect,
                         const std::vector<const Move*>& moves) {
     if (explanation.schedule.operation == Operation::barrier) {
-        return ": a message without data, that says who has come";
+        return " There is nothing in it: it only says who has come.";
     }
     const bool complete = completes(step, moves);
     if (effect == Effect::adds) {
-        return complete ? ", where it is added up: the sum is complete" : ", where it is added to what is there";
+        return complete ? " What arrives completes the sum there." : " What arrives is added to what is there.";
     }
-    if (all_into(moves, Buffer::scratch) && explanation.schedule.result != Buffer::scratch) {
-        return ", which sets it aside";
+    if (all_into(moves, Buffer::scratch)) {
+        return " What arrives is set aside.";
     }
-    const bool reduces = collective::busbw_factor(explanation.schedule.operation, 2) > 0 &&
-                         (explanation.schedule.operation == Operation::all_reduce ||
-                          explanation.schedule.operation == Operation::reduce);
-    return complete && reduces ? ": a complete sum, that is kept" : ", which is kept";
+    return complete && adds_up(explanation.schedule.operation) ? " What arrives is a complete sum." : "";
 }
 
 /// The distinct chunks of some moves, ascending.
@@ -306,7 +353,7 @@ std::string group_sentence(const Explanation& explanation, const Step& step, Eff
             return text;
         }
         default:
-            return Pattern(explanation, moves).text() + consequence(explanation, step, effect, moves) + ".";
+            return Pattern(explanation, moves).text() + "." + consequence(explanation, step, effect, moves);
     }
 }
 
@@ -349,6 +396,20 @@ std::string chunks_text(std::span<const std::uint32_t> chunks) {
     return fmt::format("chunk{} {}", chunks.size() == 1 ? "" : "s", listed(chunks));
 }
 
+std::string bytes_text(Bytes bytes) {
+    if (const std::string text = to_text(bytes); text.find("iB") != std::string::npos && bytes.value < 1024 * 1024) {
+        return text;
+    }
+    constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    auto value = static_cast<double>(bytes.value);
+    std::size_t unit = 0;
+    while (value >= 1024 && unit + 1 < units.size()) {
+        value /= 1024;
+        ++unit;
+    }
+    return fmt::format("{:.4g} {}", value, units[unit]);
+}
+
 std::string title(const Explanation& explanation) {
     return fmt::format("{} {}", explanation.schedule.algorithm, collective::name_of(explanation.schedule.operation));
 }
@@ -363,10 +424,10 @@ std::string setting(const Explanation& explanation) {
     if (schedule.operation == Operation::barrier) {
         return text;
     }
-    text += fmt::format(", {} in {}", to_text(explanation.bytes), counted(schedule.chunks, "chunk"));
+    text += fmt::format(", {} in {}", bytes_text(explanation.bytes), counted(schedule.chunks, "chunk"));
     if (!schedule.sizes && schedule.chunks > 1) {
         text += fmt::format(" of {}{}", explanation.bytes.value % schedule.chunks == 0 ? "" : "about ",
-                            to_text(Bytes{explanation.bytes.value / schedule.chunks}));
+                            bytes_text(Bytes{explanation.bytes.value / schedule.chunks}));
     }
     if (schedule.channels > 1) {
         text += fmt::format(", {} channels", schedule.channels);
