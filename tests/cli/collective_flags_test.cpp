@@ -109,7 +109,7 @@ TEST_CASE("collective: one row per size and algorithm", "[cli]") {
 
 TEST_CASE("collective: `all` runs what can run and says what cannot", "[cli]") {
     const Shell shell;
-    // 6 ranks are no power of two.
+    // No switch here can add up.
     const auto outcome = shell.run("lockstep collective single-switch --set gpus=6 -b 1M -e 1M --algorithm all");
     CHECK(outcome.exit_code == 0);
     CHECK_THAT(outcome.out, Catch::Contains("ring") && Catch::Contains("left out: "));

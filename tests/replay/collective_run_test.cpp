@@ -57,12 +57,19 @@ TEST_CASE("collective run: the ring keeps its closed form as ranks are added", "
 }
 
 TEST_CASE("collective run: every algorithm ends, delivers what it must and is never under the bound", "[replay]") {
-    const auto ranks = GENERATE(1U, 2U, 5U, 7U, 8U, 16U);
-    const auto size = GENERATE(Bytes{0}, Bytes{1}, Bytes{100}, Bytes{1 << 20}, Bytes{64'000'003});
+    const auto ranks = GENERATE(1U, 2U, 7U, 8U);
+    const auto size = GENERATE(Bytes{0}, Bytes{1}, Bytes{100}, Bytes{1'000'003});
     const auto fabric = test::star(ranks, Bandwidth{50e9}, Seconds{1e-6}, true);
     for (const Operation operation : collective::operations()) {
         const collective::Communicator communicator(fabric, collective::default_placement(fabric, std::nullopt));
-        const collective::Request request{.operation = operation, .bytes = size};
+        collective::Request request{.operation = operation, .bytes = size};
+        if (operation == Operation::barrier) {
+            request.bytes = {};  // there is nothing to move, and still something to wait for
+        } else if (operation == Operation::all_to_all_v) {
+            request.sizes = std::make_shared<const collective::SizeMatrix>(collective::SizeMatrix{
+                ranks, std::vector<Bytes>(std::size_t{ranks} * ranks, Bytes{size.value / ranks})});
+        }
+        const bool is_nothing = ranks == 1 || (size.value == 0 && operation != Operation::barrier);
         for (const auto* algorithm : collective::candidates(communicator, request)) {
             std::map<std::string, double> times;
             for (const auto& kind : engine::engines()) {
@@ -71,7 +78,7 @@ TEST_CASE("collective run: every algorithm ends, delivers what it must and is ne
                 times[kind.name] = result.time.value;
                 CHECK(result.algorithm == algorithm->name);
                 CHECK(result.time.value >= result.lower_bound.value * (1 - 1e-9));
-                if (ranks == 1 || size.value == 0) {
+                if (is_nothing) {
                     CHECK(result.time.value == 0);
                     CHECK(result.links.empty());
                     continue;
@@ -128,7 +135,7 @@ TEST_CASE("collective run: an algorithm that cannot serve says why", "[replay][e
     CHECK_THROWS_AS(refused(Operation::all_reduce, "rings"), InputError);
     CHECK_THROWS_WITH(refused(Operation::all_to_all, "tree"), "algorithm `tree` does not do all_to_all");
     CHECK_THROWS_AS(refused(Operation::all_reduce, "nvls"), InputError);
-    CHECK_THROWS_AS(refused(Operation::all_reduce, "halving-doubling"), InputError);
+    CHECK_THROWS_AS(refused(Operation::all_reduce, "hierarchical"), InputError);
 }
 
 TEST_CASE("collective run: the same input gives the same doubles", "[replay]") {
