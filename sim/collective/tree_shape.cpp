@@ -177,7 +177,10 @@ std::size_t tree_depth(const Communicator& communicator, TreeRoot root) {
     if (nodes == 1 || root == TreeRoot::any) {
         return longest - 1 + std::bit_width(nodes - 1);
     }
-    const std::size_t to_head = longest > 1 ? 1 : 0;
+    const auto& all = communicator.nodes();
+    const bool by_links =
+        std::any_of(all.begin(), all.end(), [&](const auto& node) { return is_sparse_mesh(communicator, node); });
+    const std::size_t to_head = by_links ? longest - 1 : std::min<std::size_t>(longest - 1, 1);
     return to_head + 1 + std::bit_width(nodes - 2) + longest - 1;
 }
 
