@@ -85,6 +85,21 @@ TEST_CASE("ring algorithms: deliver on nodes of any size and number", "[collecti
     CHECK(prove_all(everybody(fabric), {}, 40'000'001) >= 20);
 }
 
+TEST_CASE("ring algorithms: deliver to ranks in any order", "[collective][proof]") {
+    const auto island = GENERATE(Island::switched, Island::loop);
+    const auto fabric = dgx_cluster(3, 4, island);
+    Draw draw(17);
+    for (int trial = 0; trial < 8; ++trial) {
+        std::vector<VertexId> gpus(fabric.gpus().begin(), fabric.gpus().end());
+        for (std::uint32_t i = 11; i > 0; --i) {
+            std::swap(gpus[i], gpus[draw.below(i + 1)]);
+        }
+        for (const auto& pieces : {std::optional<std::uint32_t>{}, std::optional<std::uint32_t>{4}}) {
+            CHECK(prove_all({fabric, gpus}, {.pieces = pieces}, 100'000, RankId{5}) >= 25);
+        }
+    }
+}
+
 TEST_CASE("ring algorithms: a dimension list that does not fit is refused with both numbers", "[collective][error]") {
     const auto fabric = single_switch(12);
     const Communicator communicator = everybody(fabric);

@@ -7,13 +7,15 @@
 #include "sim/collective/algorithms/entries.h"
 #include "sim/collective/direct_links.h"
 #include "sim/collective/reach.h"
+#include "sim/collective/ring_programs.h"
 #include "sim/collective/rings.h"
 
 // A reduce-scatter in each node leaves its l-th GPU with the node's sum of the l-th part; the l-th GPUs of all nodes
 // all-reduce that part round a ring; an all-gather in each node spreads the results. Only 1/g of the data of each GPU
 // crosses between nodes, on its own rail. The data is cut into rounds, so that nodes exchange inside while earlier
-// rounds cross between them. Source: Cho, Finkler, Kung and Hunter (2019), "BlueConnect: decomposing all-reduce for
-// deep learning on heterogeneous network hierarchy", for two levels.
+// rounds cross between them. A reduce-scatter is the first half of that, an all-gather the second. Source: Cho,
+// Finkler, Kung and Hunter (2019), "BlueConnect: decomposing all-reduce for deep learning on heterogeneous network
+// hierarchy", for two levels.
 
 namespace lockstep::collective {
 
@@ -24,18 +26,31 @@ enum class Inside : std::uint8_t { direct, ring };
 
 /// What programs need to know; it outlives the communicator.
 struct Plan {
+    using List = std::shared_ptr<const std::vector<std::uint32_t>>;
+
     std::vector<std::vector<std::uint32_t>> nodes = {};  ///< ranks by node and place in it; parts belong to places
     std::vector<std::uint32_t> node_of = {};
     std::vector<std::uint32_t> place_of = {};
+    Operation operation = Operation::all_reduce;
     Inside inside = Inside::direct;
     std::uint32_t rounds = 1;
     std::uint32_t lanes = 1;  ///< rounds that cross between nodes together; divides `rounds`
+    /// Where blocks belong to ranks: the chunks of part `place` of each round, by place * rounds + round.
+    std::vector<List> lists = {};
+    bool counts_up = true;  ///< whether ranks at one place of nodes are evenly spaced, so that loops can count them
 
     std::uint32_t node_size() const { return static_cast<std::uint32_t>(nodes.front().size()); }
     std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes.size()); }
-    /// Part `place` of round `round` is `node_count` chunks from here on, one for each step of the ring across.
+    bool adds_up() const { return operation != Operation::all_gather; }
+    bool spreads() const { return operation != Operation::reduce_scatter; }
+    /// Of an all-reduce, part `place` of round `round` is `node_count` chunks from here on, one for each step of the
+    /// ring across.
     std::uint32_t first_chunk(std::uint32_t place, std::uint32_t round) const {
         return (place * rounds + round) * node_count();
+    }
+    /// Of other operations it is one chunk of the block of each rank at that place.
+    std::uint32_t chunk_of(std::uint32_t node, std::uint32_t place, std::uint32_t round) const {
+        return nodes[node][place] * rounds + round;
     }
 };
 
@@ -69,13 +84,16 @@ std::uint32_t rounds_for(const Communicator& communicator, const Request& reques
     if (inside == Inside::ring) {
         return 1;
     }
+    if (request.tuning.pieces) {
+        return *request.tuning.pieces;
+    }
     const std::int64_t most_useful =
         request.bytes.value / static_cast<std::int64_t>(communicator.size()) / shortest_message;
     return static_cast<std::uint32_t>(std::clamp(most_useful / 2 * 2, std::int64_t{1}, most));
 }
 
 Plan plan_for(const Communicator& communicator, const Request& request) {
-    Plan plan;
+    Plan plan{.operation = request.operation};
     plan.inside = way_inside(communicator);
     plan.rounds = rounds_for(communicator, request, plan.inside);
     plan.lanes = plan.rounds % 2 == 0 ? 2 : 1;
@@ -96,6 +114,19 @@ Plan plan_for(const Communicator& communicator, const Request& request) {
             node.push_back(static_cast<std::uint32_t>(rank));
         }
     }
+    if (plan.operation == Operation::all_reduce) {
+        return plan;
+    }
+    for (std::uint32_t place = 0; place < plan.node_size(); ++place) {
+        for (std::uint32_t round = 0; round < plan.rounds; ++round) {
+            std::vector<std::uint32_t> chunks;
+            for (std::uint32_t node = 0; node < plan.node_count(); ++node) {
+                chunks.push_back(plan.chunk_of(node, place, round));
+                plan.counts_up &= plan.nodes[node][place] == plan.nodes[0][place] + node * plan.node_size();
+            }
+            plan.lists.push_back(std::make_shared<const std::vector<std::uint32_t>>(std::move(chunks)));
+        }
+    }
     return plan;
 }
 
@@ -109,18 +140,30 @@ class Program {
     std::vector<Block> blocks() {
         if (plan_.inside == Inside::ring) {
             // Parts move round the node; the rank starts with the one before its own, so that its own comes last.
-            ring_inside(plan_.node_size() - 1, Verb::receive_reduce);
+            if (plan_.adds_up()) {
+                ring_inside(plan_.node_size() - 1, Verb::receive_reduce);
+            }
             across(0);
-            ring_inside(0, Verb::receive);
+            if (plan_.spreads()) {
+                ring_inside(0, Verb::receive);
+            }
             return std::move(blocks_);
         }
-        scatter();
-        for (std::uint32_t first = 0; first < plan_.rounds; first += plan_.lanes) {
-            take_contributions(first);
-            across(first);
-            spread(first);
+        if (plan_.adds_up()) {
+            all_rounds(Verb::send);
         }
-        gather();
+        for (std::uint32_t first = 0; first < plan_.rounds; first += plan_.lanes) {
+            if (plan_.adds_up()) {
+                own_part(first, Verb::receive_reduce);
+            }
+            across(first);
+            if (plan_.spreads()) {
+                own_part(first, Verb::send);
+            }
+        }
+        if (plan_.spreads()) {
+            all_rounds(Verb::receive);
+        }
         return std::move(blocks_);
     }
 
@@ -129,109 +172,132 @@ class Program {
         return id_at<RankId>(plan_.nodes[node_][place_inside(distance)]);
     }
     std::uint32_t place_inside(std::uint32_t distance) const { return (place_ + distance) % plan_.node_size(); }
-    /// A part in each of all rounds, as a loop runs through them.
-    ChunkIndex all_rounds(std::uint32_t place) const {
-        return {
-            .offset = plan_.first_chunk(place, 0), .stride = 1, .modulus = plan_.rounds, .scale = plan_.node_count()};
-    }
 
-    /// All rounds of contributions leave at the start: they queue on their connections, so that the first round arrives
-    /// first.
-    void scatter() {
-        Block block{.iterations = plan_.rounds};
-        for (std::uint32_t d = 1; d < plan_.node_size(); ++d) {
-            block.body.push_back({.verb = Verb::send,
-                                  .peer = peer_inside(d),
-                                  .chunk = all_rounds(place_inside(d)),
-                                  .count = plan_.node_count()});
+    /// The instruction on part `place` of a round.
+    Instruction on_part(Instruction instruction, std::uint32_t place, std::uint32_t round) const {
+        if (plan_.lists.empty()) {
+            instruction.chunk = {.offset = plan_.first_chunk(place, round)};
+            instruction.count = plan_.node_count();
+        } else {
+            instruction.chunks = plan_.lists[place * plan_.rounds + round];
         }
-        blocks_.push_back(std::move(block));
+        return instruction;
     }
 
-    void take_contributions(std::uint32_t first_round) {
+    /// Other ranks' parts, of all rounds: contributions leave at the start, where they queue on their connections, so
+    /// that the first round arrives first; results are taken at the end.
+    void all_rounds(Verb verb) {
+        const std::uint32_t unrolled = plan_.lists.empty() ? 1 : plan_.rounds;
+        for (std::uint32_t round = 0; round < unrolled; ++round) {
+            Block block{.iterations = plan_.rounds / unrolled};
+            for (std::uint32_t d = 1; d < plan_.node_size(); ++d) {
+                const std::uint32_t away = verb == Verb::send ? d : plan_.node_size() - d;
+                Instruction instruction = on_part({.verb = verb, .peer = peer_inside(away)}, place_inside(away), round);
+                if (plan_.lists.empty()) {
+                    instruction.chunk.stride = 1;
+                    instruction.chunk.modulus = plan_.rounds;
+                    instruction.chunk.scale = plan_.node_count();
+                }
+                block.body.push_back(std::move(instruction));
+            }
+            blocks_.push_back(std::move(block));
+        }
+    }
+
+    /// The rank's own part, of the rounds that cross together: contributions from all, or the result to all.
+    void own_part(std::uint32_t first_round, Verb verb) {
         Block block;
         for (std::uint32_t round = first_round; round < first_round + plan_.lanes; ++round) {
             for (std::uint32_t d = 1; d < plan_.node_size(); ++d) {
-                block.body.push_back({.verb = Verb::receive_reduce,
-                                      .peer = peer_inside(plan_.node_size() - d),
-                                      .chunk = {.offset = plan_.first_chunk(place_, round)},
-                                      .count = plan_.node_count()});
+                const std::uint32_t away = verb == Verb::send ? d : plan_.node_size() - d;
+                block.body.push_back(on_part({.verb = verb, .peer = peer_inside(away)}, place_, round));
             }
         }
         blocks_.push_back(std::move(block));
     }
 
-    void spread(std::uint32_t first_round) {
-        Block block;
-        for (std::uint32_t round = first_round; round < first_round + plan_.lanes; ++round) {
-            for (std::uint32_t d = 1; d < plan_.node_size(); ++d) {
-                block.body.push_back({.verb = Verb::send,
-                                      .peer = peer_inside(d),
-                                      .chunk = {.offset = plan_.first_chunk(place_, round)},
-                                      .count = plan_.node_count()});
+    /// The chunks of a lane round the ring across, from the one of the node `back` places before this one on.
+    ChunkIndex across_from(std::uint32_t round, std::uint32_t back) const {
+        const std::uint32_t nodes = plan_.node_count();
+        ChunkIndex chunk{.offset = plan_.first_chunk(place_, round),
+                         .first = (node_ + 2 * nodes - back) % nodes,
+                         .stride = -1,
+                         .modulus = nodes};
+        if (!plan_.lists.empty()) {
+            chunk.offset = plan_.chunk_of(0, place_, round);
+            chunk.scale = plan_.node_size() * plan_.rounds;
+        }
+        return chunk;
+    }
+
+    /// Adds a loop over chunks that across_from counts; as single steps where ranks are not evenly spaced.
+    void add_loop(Block block) {
+        if (block.iterations == 0 || block.body.empty()) {
+            return;
+        }
+        if (plan_.counts_up) {
+            blocks_.push_back(std::move(block));
+            return;
+        }
+        for (std::uint32_t i = 0; i < block.iterations; ++i) {
+            Block& step = blocks_.emplace_back(Block{.body = block.body});
+            for (Instruction& instruction : step.body) {
+                const std::uint32_t node =
+                    (instruction.chunk.at(i) - instruction.chunk.offset) / instruction.chunk.scale;
+                const std::uint32_t round = instruction.chunk.offset % plan_.rounds;
+                instruction.chunk = {.offset = plan_.chunk_of(node, place_, round)};
             }
         }
-        blocks_.push_back(std::move(block));
     }
 
-    void gather() {
-        Block block{.iterations = plan_.rounds};
-        for (std::uint32_t d = 1; d < plan_.node_size(); ++d) {
-            block.body.push_back({.verb = Verb::receive,
-                                  .peer = peer_inside(plan_.node_size() - d),
-                                  .chunk = all_rounds(place_inside(plan_.node_size() - d)),
-                                  .count = plan_.node_count()});
-        }
-        blocks_.push_back(std::move(block));
-    }
-
-    /// The all-reduce of `lanes` rounds round the ring of the ranks at this place of all nodes: 2(n-1) steps, of which
-    /// the first n-1 add up. A lane sends as soon as it has received, whatever the other lane does.
+    /// The exchange of `lanes` rounds round the ring of the ranks at this place of all nodes, in steps: n-1 that add
+    /// up, n-1 that spread. A lane sends as soon as it has received, whatever the other lane does.
     void across(std::uint32_t first_round) {
         const std::uint32_t nodes = plan_.node_count();
         const auto next = id_at<RankId>(plan_.nodes[(node_ + 1) % nodes][place_]);
         const auto previous = id_at<RankId>(plan_.nodes[(node_ + nodes - 1) % nodes][place_]);
-        // Sent in step s: chunk node - s; taken in step s: chunk node - 1 - s.
-        const auto chunk = [&](std::uint32_t lane, std::uint32_t back) {
-            return ChunkIndex{.offset = plan_.first_chunk(place_, first_round + lane),
-                              .first = (node_ + 2 * nodes - back) % nodes,
-                              .stride = -1,
-                              .modulus = nodes};
-        };
-        const auto steps = [&](std::uint32_t iterations, auto instructions) {
+        // A reduce-scatter alone starts one node back, so that the rank's own chunk comes last.
+        std::uint32_t back = plan_.spreads() ? 0 : 1;
+        const auto loop = [&](std::uint32_t iterations, std::initializer_list<Verb> verbs) {
             Block block{.iterations = iterations};
             for (std::uint32_t lane = 0; lane < plan_.lanes; ++lane) {
-                instructions(lane, block.body);
+                for (const Verb verb : verbs) {
+                    block.body.push_back({.verb = verb,
+                                          .peer = verb == Verb::send ? next : previous,
+                                          .chunk = across_from(first_round + lane, back)});
+                }
             }
-            if (iterations > 0) {
-                blocks_.push_back(std::move(block));
-            }
+            add_loop(std::move(block));
+            back += iterations;
         };
-        const auto take_and_pass_on = [&](Verb take, std::uint32_t from_step) {
-            return [=](std::uint32_t lane, std::vector<Instruction>& body) {
-                body.push_back({.verb = take, .peer = previous, .chunk = chunk(lane, from_step + 1)});
-                body.push_back({.verb = Verb::send, .peer = next, .chunk = chunk(lane, from_step + 1)});
-            };
-        };
-        steps(1, [&](std::uint32_t lane, std::vector<Instruction>& body) {
-            body.push_back({.verb = Verb::send, .peer = next, .chunk = chunk(lane, 0)});
-        });
-        steps(nodes - 1, take_and_pass_on(Verb::receive_reduce, 0));
-        steps(nodes - 2, take_and_pass_on(Verb::receive, nodes - 1));
-        steps(1, [&](std::uint32_t lane, std::vector<Instruction>& body) {
-            body.push_back({.verb = Verb::receive, .peer = previous, .chunk = chunk(lane, 2 * nodes - 2)});
-        });
+        const std::uint32_t adding = plan_.adds_up() ? nodes - 1 : 0;
+        const std::uint32_t storing = plan_.spreads() ? nodes - 1 : 0;
+        loop(1, {Verb::send});
+        loop(storing > 0 ? adding : adding - 1, {Verb::receive_reduce, Verb::send});
+        loop(storing > 0 ? storing - 1 : 0, {Verb::receive, Verb::send});
+        loop(1, {storing > 0 ? Verb::receive : Verb::receive_reduce});
     }
 
     void ring_inside(std::uint32_t ahead, Verb take) {
         const std::uint32_t size = plan_.node_size();
-        ChunkIndex part{.first = place_inside(ahead), .stride = -1, .modulus = size, .scale = plan_.node_count()};
-        ChunkIndex before = part;
-        before.first = place_inside(ahead + size - 1);
-        blocks_.push_back(
-            {.iterations = size - 1,
-             .body = {{.verb = Verb::send, .peer = peer_inside(1), .chunk = part, .count = plan_.node_count()},
-                      {.verb = take, .peer = peer_inside(size - 1), .chunk = before, .count = plan_.node_count()}}});
+        const Instruction send{.peer = peer_inside(1)};
+        const Instruction receive{.verb = take, .peer = peer_inside(size - 1)};
+        if (!plan_.lists.empty()) {
+            Block block;
+            for (std::uint32_t step = 0; step + 1 < size; ++step) {
+                block.body.push_back(on_part(send, place_inside(ahead + size - step), 0));
+                block.body.push_back(on_part(receive, place_inside(ahead + 2 * size - step - 1), 0));
+            }
+            blocks_.push_back(std::move(block));
+            return;
+        }
+        Block block{.iterations = size - 1, .body = {send, receive}};
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            block.body[i].chunk = {
+                .first = place_inside(ahead + size - i), .stride = -1, .modulus = size, .scale = plan_.node_count()};
+            block.body[i].count = plan_.node_count();
+        }
+        blocks_.push_back(std::move(block));
     }
 
     const Plan& plan_;
@@ -254,6 +320,10 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
     }
     if (size < 2) {
         return "hierarchical needs at least two ranks on each node";
+    }
+    if (auto too_fine =
+            chunk_obstacle(communicator.size(), rounds_for(communicator, request, way_inside(communicator)))) {
+        return too_fine;
     }
     const Reach reach(communicator);
     if (reach.joins_all()) {
@@ -280,15 +350,17 @@ Schedule make(const Communicator& communicator, const Request& request) {
     return {.algorithm = "hierarchical",
             .operation = request.operation,
             .ranks = static_cast<std::uint32_t>(communicator.size()),
-            .chunks = plan->first_chunk(plan->node_size(), 0),
+            .chunks = plan->first_chunk(plan->node_size(), 0),  // and as many where blocks belong to ranks
             .program = [plan](RankId rank) { return RankProgram{{.blocks = Program(*plan, rank).blocks()}}; }};
 }
+
+double passes_of(Operation operation) { return operation == Operation::all_reduce ? 2 : 1; }
 
 double messages(const Communicator& communicator, const Request& request) {
     const auto nodes = static_cast<double>(communicator.nodes().size());
     const auto size = static_cast<double>(communicator.nodes().front().size());
     const double rounds = rounds_for(communicator, request, way_inside(communicator));
-    return rounds * static_cast<double>(communicator.size()) * (2 * (size - 1) + 2 * (nodes - 1));
+    return passes_of(request.operation) * rounds * static_cast<double>(communicator.size()) * (size - 1 + nodes - 1);
 }
 
 /// Rounds overlap, so the data passes a port once each way and the rounds fill the pipeline; latencies are those of the
@@ -297,10 +369,12 @@ Cost cost(const Communicator& communicator, const Request& request) {
     const auto nodes = static_cast<double>(communicator.nodes().size());
     const auto size = static_cast<double>(communicator.nodes().front().size());
     const auto bytes = static_cast<double>(request.bytes.value);
-    return {.alphas = 2 + 2 * (nodes - 1),
-            .bytes = (2 * (size - 1) / size + 2 * (nodes - 1) / nodes / size) * bytes,
+    const double passes = passes_of(request.operation);
+    return {.alphas = passes * nodes,
+            .bytes = passes * ((size - 1) / size + (nodes - 1) / nodes / size) * bytes,
             .holds = Cost::Holds::approximately,
-            .formula = fmt::format("2mα + (2(g-1)/g + 2(m-1)/(mg)) S/B, g = {}, m = {}", size, nodes),
+            .formula = fmt::format("{0}mα + {0}((g-1)/g + (m-1)/(mg)) S/B, g = {1}, m = {2}", passes == 1 ? "" : "2",
+                                   size, nodes),
             .source = "Cho, Finkler, Kung and Hunter 2019"};
 }
 
@@ -311,7 +385,7 @@ Algorithm hierarchical_algorithm() {
         .name = "hierarchical",
         .summary =
             "reduce-scatter in each node, all-reduce across nodes on every rail, all-gather in each node, overlapped",
-        .operations = {Operation::all_reduce},
+        .operations = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather},
         .obstacle = obstacle,
         .make = make,
         .messages = messages,
