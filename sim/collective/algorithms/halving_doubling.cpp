@@ -128,7 +128,7 @@ Cost cost(const Communicator& communicator, const Request& request) {
                 .source = source};
     }
     // A reduce has pairs on the way in only. Corners without a pair are ahead and have to wait, or their messages meet
-    // those of pairs at a port: up to a third more.
+    // those of pairs at a port: up to two fifths more.
     const double passes = is_reduce ? 1 : 2;
     return {.alphas = 2 * steps + passes,
             .bytes = (2 * (p - 1) / p + passes / 2) * bytes,
