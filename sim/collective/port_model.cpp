@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "sim/collective/reach.h"
+
 namespace lockstep::collective {
 
 namespace {
@@ -22,7 +24,13 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
     const fabric::Fabric& fabric = communicator.fabric();
     const std::vector<std::uint32_t> no_loads(fabric.link_count(), 0);
     std::optional<PortModel> model;
+    const Reach reach(communicator);
+    bool all_joined = true;
     const auto look_at = [&](std::size_t from, std::size_t to) {
+        if (!reach.joins(id_at<RankId>(from), id_at<RankId>(to))) {
+            all_joined = false;
+            return;
+        }
         const fabric::Route& route =
             router.route(communicator.gpu(id_at<RankId>(from)), communicator.gpu(id_at<RankId>(to)), 0, no_loads);
         double rate = std::numeric_limits<double>::infinity();
@@ -43,6 +51,9 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
         if (rank > 1) {
             look_at(0, rank);
         }
+    }
+    if (model) {
+        model->uniform = model->uniform && all_joined;
     }
     return model;
 }

@@ -17,7 +17,8 @@ struct PortModel {
 };
 
 /// α and B of the routes from each rank to the next and from rank 0 to every other: the largest latency and the least
-/// rate. None for one rank. Throws: SimulationError when two of them are not joined. Cost: O(ranks) routes.
+/// rate. Pairs that no path joins, in a mesh whose GPUs do not relay, are left out, and the model is not uniform then.
+/// None for one rank, or if no pair is joined. Cost: O(ranks) routes.
 std::optional<PortModel> port_model(const Communicator& communicator, fabric::Router& router);
 
 /// What the algorithm takes by the book.

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/collective/algorithm.h"
+#include "sim/collective/port_model.h"
 #include "sim/collective/prover.h"
 #include "sim/engine/engines.h"
 #include "sim/replay/replay.h"
@@ -135,6 +136,21 @@ TEST_CASE("chain cost: an all-reduce down and up a line of links takes one vecto
     const double shared = simulated(switch_of(5), "chain", request, kind);
     CHECK(shared > 2 * 200e-6);
     CHECK(shared < 2 * 200e-6 + 8 * (alpha + 20e-6));
+}
+
+TEST_CASE("port model: leaves out pairs that no path joins", "[collective]") {
+    // Cube mesh: neighbours have one or two links of 25 GB/s and 0.1 us; four of the seven others are neighbours.
+    const auto fabric = cube_mesh();
+    const Communicator communicator = everybody(fabric);
+    fabric::Router router(fabric, fabric::RoutingPolicy::static_, 1);
+    const auto model = port_model(communicator, router);
+    REQUIRE(model);
+    CHECK_FALSE(model->uniform);
+    CHECK(model->alpha.value == Approx(0.1e-6));
+    CHECK(model->rate.value == Approx(25e9));
+    const auto gpus = fabric.gpus();
+    const Communicator strangers(fabric, {gpus[0], gpus[7]});
+    CHECK_FALSE(port_model(strangers, router));
 }
 
 TEST_CASE("ring cost: bytes and depth", "[collective]") {
