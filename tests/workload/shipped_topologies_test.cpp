@@ -16,7 +16,8 @@ TEST_CASE("shipped workloads: each loads on every shipped topology", "[workload]
             fabric::load_fabric(YamlFile::load(data().resolve("topologies", topology)), data());
         for (const std::string& name : data().names("workloads")) {
             CAPTURE(topology, name);
-            CHECK(load_shipped(name, fabric).ranks == fabric.gpus().size());
+            // But for the one that spells out what each of eight does, all of them.
+            CHECK(load_shipped(name, fabric).ranks == (name == "toy-tasks" ? 8 : fabric.gpus().size()));
         }
     }
 }
