@@ -68,6 +68,9 @@ class TaskReader {
             }
         }
         if (!found) {
+            for (const char* const key : {"time", "bytes", "group", "root", "algorithm", "kind", "stream", "after"}) {
+                map.find(key);
+            }
             map.finish();  // a misspelt word is named as such
             map.self().fail(fmt::format("expected a task: {} with its name, got none of them", fmt::join(words, ", ")));
         }
