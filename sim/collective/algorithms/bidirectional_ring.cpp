@@ -15,22 +15,26 @@ namespace lockstep::collective {
 
 namespace {
 
-/// Each ring and, behind it, the same the other way round. Rings of the communicator that are the reverse of one before
-/// are there already.
+/// Each ring and, behind it, the same the other way round: one of the communicator's where it has it, as in meshes.
 std::vector<std::vector<RankId>> both_ways(const Communicator& communicator, const Request& request) {
     const std::size_t pairs = std::max(1U, request.tuning.channels.value_or(UINT32_MAX) / 2);
+    const auto& all = communicator.rings();
+    std::vector<bool> taken(all.size(), false);
     std::vector<std::vector<RankId>> rings;
-    for (const auto& ring : communicator.rings()) {
-        if (rings.size() == 2 * pairs) {
-            break;
-        }
-        std::vector<RankId> reversed = ring;
-        std::reverse(reversed.begin() + 1, reversed.end());
-        // All rings of a mesh start at the same rank, so that equal cycles are equal lists.
-        if (ring.size() > 2 && std::find(rings.begin(), rings.end(), ring) != rings.end()) {
+    for (std::size_t i = 0; i < all.size() && rings.size() < 2 * pairs; ++i) {
+        if (taken[i]) {
             continue;
         }
-        rings.push_back(ring);
+        std::vector<RankId> reversed = all[i];
+        // All rings of a mesh start at the same rank, so that equal cycles are equal lists.
+        std::reverse(reversed.begin() + 1, reversed.end());
+        for (std::size_t j = i + 1; j < all.size(); ++j) {
+            if (!taken[j] && all[j] == reversed) {
+                taken[j] = true;
+                break;
+            }
+        }
+        rings.push_back(all[i]);
         rings.push_back(std::move(reversed));
     }
     return rings;
