@@ -14,11 +14,12 @@ enum class Half : std::uint8_t { lower, upper };
 constexpr Half opposite(Half half) { return half == Half::lower ? Half::upper : Half::lower; }
 
 /// Exchanges of ever smaller or larger parts of a vector, of one chunk for each corner, between the corners of a
-/// hypercube of ranks. Where a corner
-/// has two ranks (a pair), they first exchange halves, so that each has the sum of both for one half. The half that the
-/// corner gives away in the first step goes straight from the one that has it to the partner corner; the other, the
-/// corner's keeper, goes on alone. So a pair costs α + S/2B on the way in and the same on the way out. (Thakur,
-/// Rabenseifner and Gropp merge the halves in one rank first, which costs as much again.)
+/// hypercube of ranks. Where a corner has two ranks (a pair), they first exchange halves, so that each has the sum of
+/// both for one half. The half that the corner gives away in the first step goes straight from the one that has it to
+/// the partner corner; the other, the corner's keeper, goes on alone. So a pair costs α + S/2B on the way in and the
+/// same on the way out. (Thakur, Rabenseifner and Gropp merge the halves in one rank first, which costs as much again.)
+/// Corners without a pair would run ahead, and what they send would share a port with what pairs still wait for: while
+/// halving, they receive from a partner that is behind before they send to it.
 struct CubeExchange {
     Hypercube cube;
     Rotation rotation;
