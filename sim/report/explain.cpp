@@ -9,138 +9,22 @@
 #include <span>
 #include <tuple>
 
-#include "sim/collective/prover_promise.h"
+#include "sim/report/explain_holdings.h"
 #include "sim/report/explain_words.h"
 
 namespace lockstep::report {
 
 using collective::Buffer;
 using collective::Content;
-using collective::Due;
 using collective::Schedule;
 using collective::Transfer;
 using collective::Verb;
 
 namespace {
 
-constexpr std::array all_buffers{Buffer::data, Buffer::received, Buffer::scratch};
-
 bool is_sum(Verb verb) { return verb == Verb::reduce_in_switch || verb == Verb::receive_sum; }
 bool is_own(Verb verb) { return verb == Verb::copy || verb == Verb::reduce; }
 bool adds(Verb verb) { return verb == Verb::receive_reduce || verb == Verb::reduce; }
-
-/// Contents, each kept once.
-class Contents {
-  public:
-    explicit Contents(std::vector<Content>& all) : all_(&all) {
-        all.emplace_back();
-        known_[{}] = 0;
-    }
-
-    ContentAt keep(Content content) {
-        if (content.ranks.empty()) {
-            return 0;
-        }
-        const auto [found, is_new] =
-            known_.try_emplace({content.chunk, content.ranks}, static_cast<ContentAt>(all_->size()));
-        if (is_new) {
-            all_->push_back(std::move(content));
-        }
-        return found->second;
-    }
-
-    const Content& at(ContentAt content) const { return (*all_)[content]; }
-
-    /// Both together; what is not known adds nothing. most_times: where counting how often a contribution is in stops.
-    ContentAt sum(ContentAt a, ContentAt b, std::uint32_t most_times) {
-        if (a == 0 || b == 0) {
-            return a == 0 ? b : a;
-        }
-        std::map<std::uint32_t, std::uint32_t> times(at(a).ranks.begin(), at(a).ranks.end());
-        for (const auto& [rank, more] : at(b).ranks) {
-            times[rank] = std::min(times[rank] + more, most_times);
-        }
-        return keep({at(a).chunk, {times.begin(), times.end()}});
-    }
-
-  private:
-    std::vector<Content>* all_;
-    std::map<std::pair<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>>, ContentAt> known_;
-};
-
-/// What all ranks hold, as steps change it.
-class Memory {
-  public:
-    Memory(const Schedule& schedule, Contents& contents) : schedule_(&schedule), contents_(&contents) {
-        for (const Buffer buffer : all_buffers) {
-            for (std::uint32_t rank = 0; rank < schedule.ranks; ++rank) {
-                for (Content& content : collective::initial_contents(schedule, id_at<RankId>(rank), buffer)) {
-                    places_[index_of(buffer)].push_back({contents.keep(std::move(content)), false});
-                }
-            }
-        }
-        auto& results = places_[index_of(schedule.result)];
-        for (std::uint32_t rank = 0; rank < schedule.ranks; ++rank) {
-            for (std::uint32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
-                Held& held = results[place(schedule.result, rank, chunk)];
-                held.complete = is_complete(schedule.result, rank, chunk, held.content);
-            }
-        }
-    }
-
-    std::uint32_t size_of(Buffer buffer) const {
-        return buffer == Buffer::scratch ? schedule_->scratch_chunks : schedule_->chunks;
-    }
-    const std::vector<Held>& all(Buffer buffer) const { return places_[index_of(buffer)]; }
-    const Held& at(Buffer buffer, RankId rank, std::uint32_t chunk) const {
-        return places_[index_of(buffer)][place(buffer, index(rank), chunk)];
-    }
-
-    bool is_due(Buffer buffer, std::size_t rank, std::uint32_t chunk) const {
-        return buffer == schedule_->result && due(rank, chunk).kind != Due::Kind::anything;
-    }
-
-    /// Returns: what stands there then.
-    Held put(Buffer buffer, RankId rank, std::uint32_t chunk, ContentAt content) {
-        Held& held = places_[index_of(buffer)][place(buffer, index(rank), chunk)];
-        held = {content, is_complete(buffer, index(rank), chunk, content)};
-        return held;
-    }
-
-  private:
-    static std::size_t index_of(Buffer buffer) { return static_cast<std::size_t>(buffer); }
-    std::size_t place(Buffer buffer, std::size_t rank, std::uint32_t chunk) const {
-        return rank * size_of(buffer) + chunk;
-    }
-    Due due(std::size_t rank, std::uint32_t chunk) const {
-        return collective::due_at(*schedule_, static_cast<std::uint32_t>(rank), chunk);
-    }
-
-    bool is_complete(Buffer buffer, std::size_t rank, std::uint32_t chunk, ContentAt at) const {
-        if (buffer != schedule_->result || at == 0) {
-            return false;
-        }
-        const Due due = this->due(rank, chunk);
-        const Content& content = contents_->at(at);
-        const auto& ranks = content.ranks;
-        const auto once = [](const auto& part) { return part.second == 1; };
-        if (due.kind == Due::Kind::anything || content.chunk != due.chunk) {
-            return false;
-        }
-        if (due.kind == Due::Kind::one) {
-            return ranks.size() == 1 && ranks.front() == std::pair<std::uint32_t, std::uint32_t>{due.rank, 1};
-        }
-        if (due.kind == Due::Kind::all) {
-            return ranks.size() == schedule_->ranks && std::ranges::all_of(ranks, once);
-        }
-        const bool has_own = std::ranges::any_of(ranks, [&](const auto& part) { return part.first == rank; });
-        return ranks.size() + (has_own ? 0 : 1) == schedule_->ranks;
-    }
-
-    const Schedule* schedule_;
-    const Contents* contents_;
-    std::array<std::vector<Held>, all_buffers.size()> places_;
-};
 
 /// Finds routes once each and keeps how they are drawn.
 class Routes {
@@ -396,8 +280,8 @@ class Teller {
     const fabric::Fabric& fabric_;
     std::span<const VertexId> gpus_;
     Explanation& explanation_;
-    Contents contents_;
-    Memory memory_;
+    ContentList contents_;
+    RankHoldings memory_;
     Routes routes_;
     std::array<std::vector<Held>, all_buffers.size()> start_;
     std::array<bool, all_buffers.size()> has_changed_{};
@@ -426,9 +310,7 @@ Explanation explain(const Lesson& lesson) {
                             .schedule = lesson.schedule,
                             .bytes = lesson.request.bytes,
                             .summary = lesson.summary,
-                            .cost = lesson.cost,
-                            .run = lesson.run,
-                            .own_choice = lesson.own_choice};
+                            .cost = lesson.cost};
     explanation.proof = collective::prove(lesson.schedule, lesson.request.bytes, collective::Turns::forward,
                                           collective::Record::transfers);
     std::vector<Transfer> transfers = std::move(explanation.proof.transfers);

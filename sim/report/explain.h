@@ -87,11 +87,8 @@ struct Lesson {
     const collective::Schedule& schedule;
     const collective::Request& request;
     fabric::Router& router;
-    std::string summary = {};                       ///< of the algorithm, one line
-    std::optional<collective::Cost> cost = {};      ///< by the book; none for a schedule from a file
-    std::optional<replay::CollectiveRun> run = {};  ///< the schedule, simulated; none where it cannot finish
-    /// The algorithm with the pieces and channels of its own choice, simulated, where what is shown has others.
-    std::optional<replay::CollectiveRun> own_choice = {};
+    std::string summary = {};                   ///< of the algorithm, one line
+    std::optional<collective::Cost> cost = {};  ///< by the book; none for a schedule from a file
 };
 
 /// An algorithm told step by step: a step is what no message of which waits for another of the same step. What it
@@ -104,7 +101,9 @@ struct Explanation {
     std::optional<collective::Cost> cost = {};
     /// α and B of the routes that are used, at worst; none where nothing is sent.
     std::optional<collective::PortModel> model = {};
+    /// The schedule, simulated: to be set by the caller where the proof holds; reports do without.
     std::optional<replay::CollectiveRun> run = {};
+    /// The algorithm with the pieces of its own choice, simulated, where what is shown has others; as `run`.
     std::optional<replay::CollectiveRun> own_choice = {};
     collective::Proof proof = {};  ///< without its transfers
     std::vector<collective::Content> contents = {};

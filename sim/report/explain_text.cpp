@@ -47,6 +47,14 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
     return lines + line + "\n";
 }
 
+/// With a capital letter and a full stop.
+std::string as_sentence(std::string text) {
+    if (text.front() >= 'a' && text.front() <= 'z') {
+        text.front() = static_cast<char>(text.front() - 'a' + 'A');
+    }
+    return text + ".";
+}
+
 /// Which of `count` things are printed, where `most` may be: all, or the first and the last ones. A gap stands where
 /// some are left out.
 struct Shown {
@@ -78,7 +86,7 @@ class Writer {
     void write() {
         out_ << in(bold, title(told_)) << ": " << setting(told_) << "\n\n";
         if (!told_.summary.empty()) {
-            out_ << wrapped(told_.summary + ".", 2, limits_.width) << "\n";
+            out_ << wrapped(as_sentence(told_.summary), 2, limits_.width) << "\n";
         }
         write_formula();
         write_legend();
@@ -299,7 +307,9 @@ class Writer {
         }
         Table table({{.title = "", .align = Align::left}, {.title = "time"}, {.title = "algbw"}, {.title = "busbw"}});
         const auto add = [&](const char* what, Seconds time) {
-            const auto rate = [](const std::optional<Bandwidth>& value) { return value ? to_text(*value) : "-"; };
+            const auto rate = [](const std::optional<Bandwidth>& value) {
+                return value && value->value > 0 ? to_text(*value) : "-";
+            };
             const auto& schedule = told_.schedule;
             table.add({what, to_text(time), rate(algbw(told_.bytes, time)),
                        rate(busbw(schedule.operation, schedule.ranks, told_.bytes, time))});
@@ -308,7 +318,7 @@ class Writer {
         if (told_.own_choice) {
             add("with pieces of its own choice", told_.own_choice->time);
         }
-        if (told_.cost && told_.model) {
+        if (told_.cost && told_.model && told_.run->time.value > 0) {
             add("by the book", collective::time_of(*told_.cost, *told_.model));
         }
         add("lower bound", told_.run->lower_bound);

@@ -176,7 +176,8 @@ class Matrix {
       at = end;
     }
     cell.style.backgroundImage = complete || stops.length === 0 ? "" : `linear-gradient(90deg, ${stops.join(", ")})`;
-    cell.textContent = this.size === "tiny" || complete ? "" : this.size === "large" && ranks.length > 0 ? String(ranks.length) : "";
+    const isNumbered = isCounted && this.size === "large" && !complete && ranks.length > 0;
+    cell.textContent = isNumbered ? String(ranks.length) : "";
   }
 
   fillMoved(cell, content) {

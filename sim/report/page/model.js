@@ -1,6 +1,65 @@
 // What the page is about, as `lockstep explain --json` writes it, and how figures are put into words.
 
 const lesson = JSON.parse(document.getElementById("data").textContent);
+
+/** Draws switches that join the very same things as one, where there would be more links than can be seen: the planes that
+    traffic is striped over. What is told of a link is then of all that it stands for. */
+function mergePlanes(most) {
+  if (lesson.links.length <= most) return;
+  const ends = lesson.vertices.map(() => new Set());
+  for (const link of lesson.links) ends[link.from].add(link.to);
+  const alike = new Map();
+  const standsFor = lesson.vertices.map((vertex, at) => {
+    if (vertex.kind !== "switch") return at;
+    const key = `${vertex.node} ${[...ends[at]].sort((a, b) => a - b).join(" ")}`;
+    if (!alike.has(key)) alike.set(key, []);
+    alike.get(key).push(at);
+    return alike.get(key)[0];
+  });
+  for (const members of alike.values()) {
+    if (members.length > 1) lesson.vertices[members[0]].name = `${members.length} planes`;
+  }
+  const newVertex = new Map();
+  lesson.vertices = lesson.vertices.filter((_, at) => {
+    if (standsFor[at] === at) newVertex.set(at, newVertex.size);
+    return standsFor[at] === at;
+  });
+  const byEnds = new Map();
+  const links = [];
+  const newLink = lesson.links.map((link) => {
+    const from = newVertex.get(standsFor[link.from]);
+    const to = newVertex.get(standsFor[link.to]);
+    const isMerged = standsFor[link.from] !== link.from || standsFor[link.to] !== link.to;
+    const key = `${from} ${to}`;
+    if (isMerged && byEnds.has(key)) {
+      const whole = links[byEnds.get(key)];
+      whole.cables += link.cables;
+      whole.capacity_Bps += link.capacity_Bps;
+      return byEnds.get(key);
+    }
+    byEnds.set(key, links.length);
+    links.push({ ...link, from, to });
+    return links.length - 1;
+  });
+  lesson.links = links;
+  lesson.routes = lesson.routes.map((paths) => {
+    const merged = new Map();
+    for (const path of paths) {
+      const way = path.links.map((link) => newLink[link]);
+      const key = `${path.leg} ${way.join(" ")}`;
+      if (merged.has(key)) merged.get(key).share += path.share;
+      else merged.set(key, { ...path, links: way });
+    }
+    return [...merged.values()];
+  });
+  for (const step of lesson.steps) {
+    const loads = new Map();
+    for (const { link, bytes } of step.links) loads.set(newLink[link], (loads.get(newLink[link]) ?? 0) + bytes);
+    step.links = [...loads].map(([link, bytes]) => ({ link, bytes }));
+  }
+}
+
+mergePlanes(400);
 const stepCount = lesson.steps.length;
 const lastNumber = stepCount > 0 ? lesson.steps[stepCount - 1].number : 0;
 
