@@ -115,14 +115,14 @@ Rows run_sizes(const std::vector<std::string>& names, const FileSchedules& from_
             continue;
         }
         for (const std::string& name : names) {
+            const auto file = from_files.find(name);
             try {
-                const auto file = from_files.find(name);
                 result.rows.push_back(file == from_files.end()
                                           ? replay::run_collective(communicator, sized, name, settings)
                                           : replay::run_schedule(communicator, file->second, bytes, settings));
             } catch (const SimulationError& problem) {
                 const std::string message = fmt::format("--algorithm {}: {}", name, problem.what());
-                if (name == "auto") {
+                if (name == "auto" || file != from_files.end()) {  // a file may simply be wrong: it cannot finish
                     throw SimulationError(message);
                 }
                 throw InputError(message);  // asked for by name where it cannot serve: bad usage, whatever the reason

@@ -29,6 +29,7 @@ constexpr engine::Token token_for(Purpose purpose, std::uint32_t play, std::uint
 bool gathers(Carrier carrier) { return carrier == Carrier::reduction || carrier == Carrier::sum; }
 
 constexpr std::uint32_t none = UINT32_MAX;
+constexpr std::size_t leftovers_named = 8;
 constexpr std::uint64_t messages_per_progress = 1ULL << 16U;
 
 }  // namespace
@@ -417,6 +418,36 @@ void Player::account(Play& play, ConnectionState& state) {
 void Player::close(Play& play) {
     for (ConnectionState& state : play.connections) {
         account(play, state);
+    }
+    refuse_leftovers(play);
+}
+
+/// Throws: SimulationError for messages that arrived and that nobody took: an instruction is missing, and the time
+/// would be that of something else.
+void Player::refuse_leftovers(const Play& play) {
+    std::vector<std::string> lines;
+    std::size_t more = 0;
+    const PreparedSchedule& schedule = *play.schedule;
+    for (const Connection& connection : schedule.connections()) {
+        const bool one_receiver = connection.carrier == Carrier::message || connection.carrier == Carrier::reduction;
+        const std::size_t receivers = one_receiver ? 1 : schedule.group(connection.group).size();
+        for (std::size_t at = 0; at < receivers; ++at) {
+            const std::uint32_t left = play.inboxes[connection.first_inbox + at].arrived;
+            if (left == 0) {
+                continue;
+            }
+            if (lines.size() == leftovers_named) {
+                ++more;
+                continue;
+            }
+            const RankId receiver = one_receiver ? connection.to : schedule.group(connection.group)[at];
+            lines.push_back(fmt::format("rank {} does not take {} message{} from rank {} (channel {})", index(receiver),
+                                        left, left == 1 ? "" : "s", index(connection.from), connection.channel));
+        }
+    }
+    if (!lines.empty()) {
+        throw SimulationError(fmt::format("messages are left over: {}{}", fmt::join(lines, "; "),
+                                          more > 0 ? fmt::format("; and {} more", more) : ""));
     }
 }
 

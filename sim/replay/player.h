@@ -49,7 +49,8 @@ class Player final : private engine::Events {
     PlayId open(PreparedSchedule& schedule, std::vector<double>* link_bytes);
     /// The rank arrives and starts its program. Once per rank and performance.
     void arrive(PlayId id, RankId rank);
-    /// Works until nothing is left to happen.
+    /// Works until nothing is left to happen. Throws: SimulationError naming the ranks where a performance ends with
+    /// messages that nobody took.
     void run();
 
     /// What keeps the ranks of a performance from ending: "rank 3 waits for a message from rank 2 (channel 0)", at most
@@ -80,6 +81,7 @@ class Player final : private engine::Events {
     const fabric::Route& route_of(Play& play, Connection& connection);
     static void account(Play& play, ConnectionState& state);
     static void close(Play& play);
+    static void refuse_leftovers(const Play& play);
     void tell_ended();
 
     engine::Engine* engine_;
