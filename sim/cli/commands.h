@@ -29,6 +29,8 @@ void add_collective(CLI::App& app, Commands& commands);
 void add_topology_commands(CLI::App& app, Commands& commands);
 void add_explain(CLI::App& app, Commands& commands);
 void add_verify(CLI::App& app, Commands& commands);
+void add_import(CLI::App& app, Commands& commands);
+void add_export(CLI::App& app, Commands& commands);
 void add_list(CLI::App& app, Commands& commands);
 
 /// What `lockstep list` can list.

@@ -83,7 +83,7 @@ std::vector<ListEntry> entries_of(const std::string& kind) {
     if (kind == "algorithms") {
         return algorithm_entries();
     }
-    if (kind == "topologies" || kind == "workloads") {
+    if (kind == "topologies" || kind == "workloads" || kind == "schedules") {
         return file_entries(kind);
     }
     if (kind == "devices") {
@@ -115,7 +115,7 @@ int list(const ListOptions& options) {
 }  // namespace
 
 std::vector<std::string> list_kinds() {
-    return {"algorithms", "topologies", "workloads", "devices", "networks", "engines"};
+    return {"algorithms", "schedules", "topologies", "workloads", "devices", "networks", "engines"};
 }
 
 void add_list(CLI::App& app, Commands& commands) {

@@ -41,6 +41,8 @@ class CommandLine {
         add_topology_commands(app_, commands_);
         add_explain(app_, commands_);
         add_verify(app_, commands_);
+        add_import(app_, commands_);
+        add_export(app_, commands_);
         add_list(app_, commands_);
         refuse_values_of_flags(app_);
     }

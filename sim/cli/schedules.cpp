@@ -12,6 +12,7 @@
 #include "sim/base/yaml.h"
 #include "sim/collective/load_schedule.h"
 #include "sim/fabric/load_fabric.h"
+#include "sim/interop/msccl.h"
 
 namespace lockstep::cli {
 
@@ -41,7 +42,13 @@ collective::Schedule from_file(const DataFiles& data, const ScheduleQuery& query
                                       .root = query.root,
                                       .sizes = query.sizes,
                                       .tuning = query.tuning};
-    return collective::load_schedule(YamlFile::load(schedule_path(data, query.name)), use);
+    const std::filesystem::path path = schedule_path(data, query.name);
+    if (path.extension() != ".xml") {
+        return collective::load_schedule(YamlFile::load(path), use);
+    }
+    collective::Schedule schedule = interop::read_msccl(path);
+    collective::require_use(schedule, use, {path.string(), 0, 0});
+    return schedule;
 }
 
 collective::Operation operation_of(const collective::Algorithm& algorithm, const ScheduleQuery& query) {

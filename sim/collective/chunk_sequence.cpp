@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace lockstep::collective {
 
@@ -58,6 +61,26 @@ std::optional<ChunkIndex> index_of_sequence(std::span<const std::uint32_t> value
         return std::nullopt;
     }
     return takes(index, values) ? std::optional(index) : std::nullopt;
+}
+
+std::optional<ChunkIndex> index_of_visits(std::span<const std::uint32_t> values, std::uint32_t limit) {
+    std::vector<bool> is_visited(limit, false);
+    std::vector<std::uint32_t> order;
+    order.reserve(limit);
+    for (const std::uint32_t value : values) {
+        if (value >= limit || is_visited[value]) {
+            return std::nullopt;
+        }
+        is_visited[value] = true;
+        order.push_back(value);
+    }
+    for (std::uint32_t value = 0; value < limit; ++value) {
+        if (!is_visited[value]) {
+            order.push_back(value);
+        }
+    }
+    return ChunkIndex{
+        .stride = 1, .modulus = limit, .order = std::make_shared<const std::vector<std::uint32_t>>(std::move(order))};
 }
 
 }  // namespace lockstep::collective

@@ -12,4 +12,8 @@ namespace lockstep::collective {
 /// iteration) mod modulus that stays below `limit` in any iteration. Cost: linear.
 std::optional<ChunkIndex> index_of_sequence(std::span<const std::uint32_t> values, std::uint32_t limit);
 
+/// One that visits the values in their order (ChunkIndex::order), if they are all different and below `limit`.
+/// Cost: linear in the limit.
+std::optional<ChunkIndex> index_of_visits(std::span<const std::uint32_t> values, std::uint32_t limit);
+
 }  // namespace lockstep::collective

@@ -18,7 +18,8 @@ constexpr std::uint32_t most_moving_iterations = 1U << 24U;
 constexpr std::string_view too_many_numbers = "more than a hundred million numbers are to be worked out";
 
 bool is_plain_loop(const StepForm& form) {
-    return form.repeat && std::ranges::none_of(form.steps, [](const StepForm& step) { return step.repeat.has_value(); });
+    return form.repeat &&
+           std::ranges::none_of(form.steps, [](const StepForm& step) { return step.repeat.has_value(); });
 }
 
 /// Works the steps of one thread out for one rank.
@@ -162,17 +163,8 @@ class Expansion {
             made.event = static_cast<std::uint32_t>(whole(*form.event, variables, 0, most_events - 1, "an event"));
             return made;
         }
-        switch (form.verb) {
-            case Verb::contribute:
-            case Verb::reduce_in_switch:
-            case Verb::multicast:
-            case Verb::receive_multicast:
-            case Verb::contribute_to_all:
-            case Verb::receive_sum:
-                made.group = group(form, variables);
-                break;
-            default:
-                break;
+        if (is_in_switch(form.verb)) {
+            made.group = group(form, variables);
         }
         made.peer = peer(form, made, variables);
         if (form.count) {
@@ -212,8 +204,8 @@ class Expansion {
     }
 
     /// The index for a loop's chunk numbers, if they move evenly.
-    std::optional<ChunkIndex> moving(const PlaceForm& place, std::uint32_t count, std::vector<double>& variables,
-                                     std::uint32_t iterations) {
+    std::optional<ChunkIndex> moving(const StepForm& form, const PlaceForm& place, std::uint32_t count,
+                                     std::vector<double>& variables, std::uint32_t iterations) {
         const std::size_t counter = variables.size();
         const ScopedNumber& number = place.chunks.front();
         const bool moves = number.uses(counter);
@@ -228,7 +220,15 @@ class Expansion {
             values.push_back(chunk(place, number, count, variables));
         }
         variables.pop_back();
-        return index_of_sequence(values, static_cast<std::uint32_t>(room(place.buffer) - count + 1));
+        const auto limit = static_cast<std::uint32_t>(room(place.buffer) - count + 1);
+        if (auto index = index_of_sequence(values, limit)) {
+            return index;
+        }
+        auto index = index_of_visits(values, limit);
+        if (index) {
+            spend<std::int64_t>(budget_->listed_chunks, limit, form, "more than sixteen million chunks are listed");
+        }
+        return index;
     }
 
     /// Whether anything but the chunk numbers depends on the loop's counter.
@@ -253,14 +253,14 @@ class Expansion {
                 continue;
             }
             if (!step.place.chunks.empty()) {
-                const auto index = moving(step.place, made.count, variables, iterations);
+                const auto index = moving(step, step.place, made.count, variables, iterations);
                 if (!index) {
                     return false;
                 }
                 made.chunk = *index;
             }
             if (step.from) {
-                const auto index = moving(*step.from, made.count, variables, iterations);
+                const auto index = moving(step, *step.from, made.count, variables, iterations);
                 if (!index) {
                     return false;
                 }

@@ -29,38 +29,6 @@ constexpr std::array all_verbs{Verb::send,
 constexpr std::array all_buffers{Buffer::data, Buffer::received, Buffer::scratch};
 constexpr std::size_t deepest_loops = 8;
 
-/// The key that names the other side, if the verb has one.
-std::optional<std::string_view> peer_key(Verb verb) {
-    switch (verb) {
-        case Verb::send:
-        case Verb::contribute:
-            return "to";
-        case Verb::receive:
-        case Verb::receive_reduce:
-        case Verb::receive_multicast:
-            return "from";
-        case Verb::contribute_to_all:
-        case Verb::receive_sum:
-            return "sum_of";
-        default:
-            return std::nullopt;
-    }
-}
-
-bool is_in_switch(Verb verb) {
-    switch (verb) {
-        case Verb::contribute:
-        case Verb::reduce_in_switch:
-        case Verb::multicast:
-        case Verb::receive_multicast:
-        case Verb::contribute_to_all:
-        case Verb::receive_sum:
-            return true;
-        default:
-            return false;
-    }
-}
-
 /// Reads the steps of one list, and of the lists in it.
 class Reader {
   public:
@@ -254,6 +222,37 @@ std::string_view word_of(Buffer buffer) {
             return "scratch";
     }
     throw std::invalid_argument("word_of: no such buffer");
+}
+
+std::optional<std::string_view> peer_key(Verb verb) {
+    switch (verb) {
+        case Verb::send:
+        case Verb::contribute:
+            return "to";
+        case Verb::receive:
+        case Verb::receive_reduce:
+        case Verb::receive_multicast:
+            return "from";
+        case Verb::contribute_to_all:
+        case Verb::receive_sum:
+            return "sum_of";
+        default:
+            return std::nullopt;
+    }
+}
+
+bool is_in_switch(Verb verb) {
+    switch (verb) {
+        case Verb::contribute:
+        case Verb::reduce_in_switch:
+        case Verb::multicast:
+        case Verb::receive_multicast:
+        case Verb::contribute_to_all:
+        case Verb::receive_sum:
+            return true;
+        default:
+            return false;
+    }
 }
 
 std::span<const Verb> verbs() { return all_verbs; }

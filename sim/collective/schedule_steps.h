@@ -16,6 +16,10 @@ namespace lockstep::collective {
 /// The words of a schedule file for what is in a Schedule: `receive_reduce`, `scratch`.
 std::string_view word_of(Verb verb);
 std::string_view word_of(Buffer buffer);
+/// The key that names the other side, if the verb has one.
+std::optional<std::string_view> peer_key(Verb verb);
+/// Whether the verb is about a group of ranks at a switch.
+bool is_in_switch(Verb verb);
 std::span<const Verb> verbs();
 std::span<const Buffer> buffers();
 
