@@ -187,12 +187,22 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         player.arrive(play, id_at<RankId>(rank));
     }
-    player.run();
+    const auto run_unfolded = [&] {  // to name all of those that wait, or leave something over
+        Settings unfolded = settings;
+        unfolded.folding = Folding::off;
+        return run_schedule(communicator, schedule, bytes, unfolded);
+    };
+    try {
+        player.run();
+    } catch (const SimulationError&) {
+        if (folds) {
+            return run_unfolded();
+        }
+        throw;
+    }
     if (conductor.ended != ranks) {
-        if (folds) {  // to name all of those that wait
-            Settings unfolded = settings;
-            unfolded.folding = Folding::off;
-            return run_schedule(communicator, schedule, bytes, unfolded);
+        if (folds) {
+            return run_unfolded();
         }
         throw SimulationError(fmt::format("deadlock: {} of {} ranks cannot finish `{}`: {}", ranks - conductor.ended,
                                           ranks, schedule.algorithm,
