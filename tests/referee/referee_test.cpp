@@ -124,6 +124,27 @@ TEST_CASE("referee: SMPI runs on exported topologies and takes as long as Lockst
     CHECK(theirs.value == Approx(ours.value).epsilon(1e-5));
 }
 
+TEST_CASE("referee: links that flows cross with unlike shares, and cables side by side", "[referee]") {
+    // Two planes of unlike width, on which GPUs 0 and 1 are, and GPU 2 on the first only; GPU 3 on two cables of which
+    // static routing takes one. All exchange with all at once, so that flows of unlike shares meet on links.
+    const cli::testing::Shell shell;
+    shell.write("planes.yaml", R"(
+summary: planes that not all GPUs are on, and cables side by side
+vertices:
+  - {name: gpu, kind: gpu, count: 4, node: m}
+  - {name: plane, kind: switch, count: 2, node: m}
+links:
+  - {between: ["gpu[0-1]", plane0], bandwidth: 30 GB/s, latency: 1 us, kind: nvlink}
+  - {between: ["gpu[0-1]", plane1], bandwidth: 10 GB/s, latency: 1 us, kind: nvlink}
+  - {between: [gpu2, plane0], bandwidth: 30 GB/s, latency: 1 us, kind: nvlink}
+  - {between: [gpu3, plane0], bandwidth: 15 GB/s, latency: 1 us, kind: nvlink, cables: 2, striped: false}
+)");
+    const Machine machine{(shell.folder() / "planes.yaml").string(), {}, 4};
+    const Contest contest{"all_to_all", "direct", {"alltoall:basic_linear"}};
+    const Seconds ours = lockstep_time(machine, contest, 256_MiB);
+    CHECK(Smpi(machine).replay(contest, 256_MiB).value == Approx(ours.value).epsilon(1e-5));
+}
+
 TEST_CASE("referee: a program that computes a wrong result or fails is noticed", "[referee]") {
     const Smpi smpi(single_switch(8));
     CHECK_THROWS_WITH(smpi.run({"all_redoce", "ring", {"allreduce:lr"}}, 1024_B), Catch::Contains("all_redoce"));
