@@ -124,6 +124,52 @@ TEST_CASE("referee: SMPI runs on exported topologies and takes as long as Lockst
     CHECK(theirs.value == Approx(ours.value).epsilon(1e-5));
 }
 
+TEST_CASE("referee: on fabrics where steps get in each other's way, what differs is whether ranks wait for their sends",
+          "[referee]") {
+    // MPI_Sendrecv ends when both messages have arrived. Lockstep's ranks go on when theirs has come, so that on links
+    // that are shared one step runs into the next. Told to wait, they take as long.
+    const cli::testing::Shell shell;
+    shell.write("ring.yaml", R"(
+operation: all_reduce
+ranks: any
+chunks: $ranks
+let: {next: $((rank + 1) % ranks), previous: $((rank - 1) % ranks)}
+steps:
+  - repeat: $(ranks - 1)
+    steps:
+      - {send: $((rank - step) % ranks), to: $next}
+      - {receive_reduce: $((rank - step - 1) % ranks), from: $previous}
+      - {drain: $next}
+  - repeat: $(ranks - 1)
+    steps:
+      - {send: $((rank + 1 - step) % ranks), to: $next}
+      - {receive: $((rank - step) % ranks), from: $previous}
+      - {drain: $next}
+)");
+    shell.write("doubling.yaml", R"(
+operation: all_reduce
+ranks: 8
+chunks: 1
+steps:
+  - repeat: 3
+    steps:
+      - {send: 0, to: '$(xor(rank, 2^step))'}
+      - {receive_reduce: 0, from: '$(xor(rank, 2^step))'}
+      - {drain: '$(xor(rank, 2^step))'}
+)");
+    const auto [topology, file, algorithm, smpi] = GENERATE(table<std::string, std::string, std::string, std::string>(
+        {{"pcie-8gpu", "ring.yaml", "ring", "allreduce:lr"},
+         {"dragonfly", "ring.yaml", "ring", "allreduce:lr"},
+         {"torus-3d", "doubling.yaml", "recursive-doubling", "allreduce:rdb"}}));
+    CAPTURE(topology, algorithm);
+    const Machine machine{topology};
+    const Contest waiting{"all_reduce", (shell.folder() / file).string(), {smpi}};
+    const Contest going_on{"all_reduce", algorithm, {smpi}};
+    const Seconds theirs = Smpi(machine).replay(waiting, 256_MiB);
+    CHECK(theirs.value == Approx(lockstep_time(machine, waiting, 256_MiB).value).epsilon(1e-5));
+    CHECK(theirs.value != Approx(lockstep_time(machine, going_on, 256_MiB).value).epsilon(1e-5));
+}
+
 TEST_CASE("referee: links that flows cross with unlike shares, and cables side by side", "[referee]") {
     // Two planes of unlike width, on which GPUs 0 and 1 are, and GPU 2 on the first only; GPU 3 on two cables of which
     // static routing takes one. All exchange with all at once, so that flows of unlike shares meet on links.
