@@ -1,3 +1,6 @@
+#include <array>
+#include <string>
+
 #include "tests/referee/contests.h"
 #include "tests/referee/smpi.h"
 #include <catch2/catch.hpp>
@@ -40,8 +43,9 @@ TEST_CASE("referee: all-reduces of 1 MiB take as long under SMPI, and are right 
     }
 }
 
-TEST_CASE("referee: all-reduces of 256 MiB take as long under SMPI", "[referee]") {
-    const auto ranks = GENERATE(as<std::size_t>{}, 8, 16);
+TEMPLATE_TEST_CASE_SIG("referee: all-reduces of 256 MiB take as long under SMPI", "[referee]",
+                       ((std::size_t Ranks), Ranks), 8, 16) {
+    constexpr std::size_t ranks = Ranks;
     CAPTURE(ranks);
     const Machine machine = single_switch(ranks);
     const Smpi smpi(machine);
@@ -59,9 +63,12 @@ TEST_CASE("referee: all-reduces among 9 ranks, which do not halve", "[referee]")
     }
 }
 
-TEST_CASE("referee: all-gather, reduce-scatter, all-to-all and broadcast take as long under SMPI", "[referee]") {
-    const auto ranks = GENERATE(as<std::size_t>{}, 8, 16);
-    const Bytes bytes = GENERATE(1_MiB, Bytes{128 << 10});
+// A case for each number of ranks and KiB, so that they run side by side.
+TEMPLATE_TEST_CASE_SIG("referee: all-gather, reduce-scatter, all-to-all and broadcast take as long under SMPI",
+                       "[referee]", ((std::size_t Ranks, std::int64_t KiB), Ranks, KiB), (8, 128), (8, 1024), (16, 128),
+                       (16, 1024)) {
+    constexpr std::size_t ranks = Ranks;
+    constexpr Bytes bytes{KiB << 10};
     CAPTURE(ranks, bytes.value);
     const Machine machine = single_switch(ranks);
     const Smpi smpi(machine);
@@ -110,11 +117,13 @@ TEST_CASE("referee: replaying a call takes as long as making it", "[referee]") {
     }
 }
 
-TEST_CASE("referee: SMPI runs on exported topologies and takes as long as Lockstep", "[referee]") {
+TEMPLATE_TEST_CASE_SIG("referee: SMPI runs on exported topologies and takes as long as Lockstep", "[referee]",
+                       ((std::size_t Half), Half), 0, 1) {
     // Eight GPUs of islands with planes of switches, of a mesh, of a tree and of a dragonfly. By halving and doubling
     // every rank talks to one at a time, so that flows of unlike latency, whose shares SimGrid weighs, hardly meet.
-    const auto topology = GENERATE(as<std::string>{}, "dgx-a100", "dgx-b200", "dgx-h100", "gb200-nvl72", "mi300x",
-                                   "fat-tree", "dragonfly", "pcie-8gpu");
+    constexpr std::array<std::array<const char*, 4>, 2> topologies{
+        {{"dgx-a100", "dgx-b200", "dgx-h100", "gb200-nvl72"}, {"mi300x", "fat-tree", "dragonfly", "pcie-8gpu"}}};
+    const std::string topology = GENERATE_COPY(from_range(topologies.at(Half).begin(), topologies.at(Half).end()));
     const Machine machine{topology};
     const Smpi smpi(machine);
     const Contest contest = referee::all_reduces(8).at(2);
@@ -191,7 +200,7 @@ links:
     CHECK(Smpi(machine).replay(contest, 256_MiB).value == Approx(ours.value).epsilon(1e-5));
 }
 
-TEST_CASE("referee: a program that computes a wrong result or fails is noticed", "[referee]") {
+TEST_CASE("referee: a program that fails is noticed", "[referee]") {
     const Smpi smpi(single_switch(8));
     CHECK_THROWS_WITH(smpi.run({"all_redoce", "ring", {"allreduce:lr"}}, 1024_B), Catch::Contains("all_redoce"));
     CHECK_THROWS_WITH(smpi.run({"all_reduce", "ring", {"allreduce:rl"}}, 1024_B), Catch::Contains("rl"));
