@@ -9,7 +9,7 @@
 
 namespace lockstep::interop {
 
-/// A platform file names a route for each ordered pair of hosts: with so many it is some 200 MB.
+/// A platform file names a route for each ordered pair of hosts: with so many it is some hundred MB.
 inline constexpr std::size_t most_simgrid_hosts = 1024;
 
 /// Writes a platform file of SimGrid (version 4.1 of its format), on which SMPI and S4U programs run.
