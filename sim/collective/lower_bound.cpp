@@ -10,7 +10,7 @@
 #include "sim/collective/direct_links.h"
 #include "sim/collective/ports.h"
 
-// The derivation, term by term, is in docs/collectives.md.
+// The derivation, term by term, is in docs/collectives/lower-bound.md.
 
 namespace lockstep::collective {
 
