@@ -119,6 +119,8 @@ TEST_CASE("collnet: says what it lacks", "[innetwork][error]") {
     const auto blind = network({.leaves_reduce = false});
     CHECK(obstacle(everybody(blind), Operation::all_reduce) ==
           "collnet needs a tree of network switches that can reduce from node0.gpu0 to node3.gpu0");
+    const auto nothing = network({.leaves_reduce = false, .spines_reduce = false});
+    CHECK(obstacle(everybody(nothing), Operation::all_reduce) == "collnet needs network switches that can reduce");
     const auto wide = network({.gpus_in_node = 2});
     CHECK(obstacle(everybody(wide), Operation::all_reduce) == "none");
     CHECK(obstacle(everybody(wide), Operation::broadcast) == "collnet does broadcast with one rank on each node only");

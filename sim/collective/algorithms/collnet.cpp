@@ -54,6 +54,17 @@ std::vector<std::vector<RankId>> network_groups(const Communicator& communicator
     return {all_ranks(communicator)};
 }
 
+/// A quick look before the search for trees.
+bool network_reduces(const fabric::Fabric& fabric) {
+    for (std::size_t at = 0; at < fabric.vertex_count(); ++at) {
+        const fabric::Vertex& vertex = fabric.vertex(id_at<VertexId>(at));
+        if (vertex.reduces && !vertex.node) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::optional<std::string> obstacle(const Communicator& communicator, const Request& request) {
     if (communicator.size() > 1 && communicator.nodes().size() < 2) {
         return "collnet needs ranks on at least two nodes: it is for the network between them";
@@ -62,6 +73,9 @@ std::optional<std::string> obstacle(const Communicator& communicator, const Requ
         return fmt::format("collnet does {} with one rank on each node only", name_of(request.operation));
     }
     const fabric::Fabric& fabric = communicator.fabric();
+    if (!network_reduces(fabric)) {
+        return "collnet needs network switches that can reduce";
+    }
     std::vector<std::vector<VertexId>> groups;
     for (const auto& ranks : network_groups(communicator, request)) {
         auto& gpus = groups.emplace_back();
