@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -84,32 +85,34 @@ struct ReductionTrees::Entry {
     std::vector<VertexId> switches = {};  // those of them that can reduce
 };
 
-// Breadth-first distances over switches that can reduce.
-struct ReductionTrees::Distances {
-    static constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
+// Breadth-first search over switches that can reduce. Costs what it finds: there is one for each node's island.
+struct ReductionTrees::Search {
+    struct Found {
+        std::uint32_t distance = 0;
+        VertexId before{};  // from where it was found
+    };
 
-    Distances(const Fabric& fabric, std::span<const VertexId> from)
-        : of(fabric.vertex_count(), unseen), before(fabric.vertex_count()) {
+    Search(const Fabric& fabric, std::span<const VertexId> from) {
         for (const VertexId start : from) {
-            of[index(start)] = 0;
+            found.emplace(start, Found{0, start});
             order.push_back(start);
         }
         for (std::size_t head = 0; head < order.size(); ++head) {
             const VertexId at = order[head];
+            const std::uint32_t distance = found.at(at).distance + 1;
             for (const LinkId link : fabric.links_out_of(at)) {
                 const VertexId to = fabric.to(link);
-                if (fabric.vertex(to).reduces && of[index(to)] == unseen) {
-                    of[index(to)] = of[index(at)] + 1;
-                    before[index(to)] = at;
+                if (fabric.vertex(to).reduces && found.emplace(to, Found{distance, at}).second) {
                     order.push_back(to);
                 }
             }
         }
     }
 
-    std::vector<std::uint32_t> of;     // by vertex
-    std::vector<VertexId> before;      // by vertex: from where it was found
-    std::vector<VertexId> order = {};  // of those found
+    bool reaches(VertexId vertex) const { return found.contains(vertex); }
+
+    std::vector<VertexId> order = {};                // of those found
+    std::unordered_map<VertexId, Found> found = {};  // looked up only
 };
 
 ReductionTrees::ReductionTrees(const Fabric& fabric, FabricSearch& across, Gateways& gateways)
@@ -151,7 +154,7 @@ std::optional<VertexId> ReductionTrees::top_over(std::span<const Entry> entries,
     for (const Entry& entry : entries) {
         starts.insert(entry.switches);
     }
-    const Distances reachable(*fabric_, *starts.begin());
+    const Search reachable(*fabric_, *starts.begin());
     std::vector<VertexId> switches = reachable.order;
     std::sort(switches.begin(), switches.end());
     const auto place_of = [&](VertexId vertex) {
@@ -163,7 +166,7 @@ std::optional<VertexId> ReductionTrees::top_over(std::span<const Entry> entries,
     std::size_t bit = 0;
     for (const auto& start : starts) {
         for (const VertexId vertex : start) {
-            if (reachable.of[index(vertex)] != Distances::unseen) {
+            if (reachable.reaches(vertex)) {
                 reach[place_of(vertex) * words + bit / word_bits] |= std::uint64_t{1} << (bit % word_bits);
             }
         }
@@ -209,7 +212,7 @@ std::optional<ReductionTree> ReductionTrees::tree_over(std::span<const Entry> en
     if (!top) {
         return std::nullopt;
     }
-    const Distances from_top(*fabric_, std::span(&*top, 1));
+    const Search from_top(*fabric_, std::span(&*top, 1));
     ReductionTree tree{.width = {std::numeric_limits<double>::infinity()}};
     std::map<VertexId, std::uint32_t> step_of;
     const auto add_step = [&](Bundle bundle, std::optional<std::uint32_t> next) {
@@ -221,20 +224,23 @@ std::optional<ReductionTree> ReductionTrees::tree_over(std::span<const Entry> en
     // The step from a switch to the next one on its way to the top: none from the top itself.
     const auto step_from = [&](VertexId vertex) -> std::optional<std::uint32_t> {
         std::vector<VertexId> way;
-        for (VertexId at = vertex; at != *top && !step_of.contains(at); at = from_top.before[index(at)]) {
+        for (VertexId at = vertex; at != *top && !step_of.contains(at); at = from_top.found.at(at).before) {
             way.push_back(at);
         }
         for (auto at = way.rbegin(); at != way.rend(); ++at) {
-            const VertexId above = from_top.before[index(*at)];
+            const VertexId above = from_top.found.at(*at).before;
             const auto next = above == *top ? std::nullopt : std::optional(step_of.at(above));
             step_of[*at] = add_step(bundle_of(*fabric_, fabric_->links_out_of(*at), above), next);
         }
         return vertex == *top ? std::nullopt : std::optional(step_of.at(vertex));
     };
+    const auto distance = [&](VertexId vertex) {
+        return from_top.reaches(vertex) ? from_top.found.at(vertex).distance
+                                        : std::numeric_limits<std::uint32_t>::max();
+    };
     for (const Entry& entry : entries) {
-        const VertexId first =
-            *std::min_element(entry.switches.begin(), entry.switches.end(),
-                              [&](VertexId a, VertexId b) { return from_top.of[index(a)] < from_top.of[index(b)]; });
+        const VertexId first = *std::min_element(entry.switches.begin(), entry.switches.end(),
+                                                 [&](VertexId a, VertexId b) { return distance(a) < distance(b); });
         std::uint32_t step = add_step(bundle_of(*fabric_, entry.up, first), step_from(first));
         tree.tier = fabric_->link(tree.steps[step].up.front().link).tier;
         for (auto link = entry.access.rbegin(); link != entry.access.rend(); ++link) {

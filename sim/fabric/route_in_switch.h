@@ -63,7 +63,7 @@ class ReductionTrees {
 
   private:
     struct Entry;
-    struct Distances;
+    struct Search;
     std::vector<std::vector<Entry>> entries_by_cable(std::span<const VertexId> members) const;
     std::vector<std::vector<Entry>> entries_by_nic(std::span<const VertexId> members);
     std::optional<VertexId> top_over(std::span<const Entry> entries, std::size_t choice) const;
