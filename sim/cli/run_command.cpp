@@ -12,6 +12,7 @@
 #include "sim/cli/inputs.h"
 #include "sim/cli/output.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/schedules.h"
 #include "sim/collective/communicator.h"
 #include "sim/fabric/load_fabric.h"
 #include "sim/replay/replay.h"
@@ -68,7 +69,7 @@ int run(const RunOptions& options) {
     const DataFiles data = DataFiles::locate();
     const EngineChoice choice = engine_choice(options.engine);
     check_targets(options.output);
-    const InputFiles files = load_files(data, options.input);
+    InputFiles files = load_files(data, options.input);
     check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     // A placement of the user's own comes first, as GPUs may differ in speed; how many are needed is for the workload
@@ -77,7 +78,9 @@ int run(const RunOptions& options) {
     if (options.input.placement) {
         placement = placement_of(fabric, options.input);
     }
-    const workload::TaskGraph graph = workload::load_workload(*files.workload, data, fabric, placement);
+    const workload::TaskGraph graph = workload::load_workload(
+        *files.workload, data, fabric, placement, schedules_for_workload(data, files.workload->name(), files.paths));
+    check_targets_against(files.paths, options.output);  // with the schedules that the workload names
     if (placement.empty()) {
         placement = collective::default_placement(fabric, graph.ranks);
     }

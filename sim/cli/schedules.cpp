@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,13 +37,8 @@ std::vector<std::string> shipped_names(const DataFiles& data) {
                                                                         : std::vector<std::string>();
 }
 
-collective::Schedule from_file(const DataFiles& data, const ScheduleQuery& query) {
-    const collective::ScheduleUse use{.operation = query.operation,
-                                      .ranks = query.ranks,
-                                      .root = query.root,
-                                      .sizes = query.sizes,
-                                      .tuning = query.tuning};
-    const std::filesystem::path path = schedule_path(data, query.name);
+/// Reads a schedule file of either format.
+collective::Schedule read_schedule(const std::filesystem::path& path, const collective::ScheduleUse& use) {
     if (path.extension() != ".xml") {
         return collective::load_schedule(YamlFile::load(path), use);
     }
@@ -127,9 +123,30 @@ std::map<std::string, collective::Schedule> schedules_from_files(const DataFiles
                                                           .tuning = request.tuning,
                                                           .sizes = request.sizes,
                                                           .communicator = &communicator}));
+            schedules.at(name).algorithm = name;  // a table tells rows apart by what was asked for
         }
     }
     return schedules;
+}
+
+workload::FindSchedule schedules_for_workload(const DataFiles& data, const std::filesystem::path& workload,
+                                              std::vector<InputPath>& read) {
+    // Calls of one workload that ask for the same share it.
+    using Key = std::tuple<std::string, collective::Operation, std::uint32_t, std::size_t>;
+    auto known = std::make_shared<std::map<Key, std::shared_ptr<const collective::Schedule>>>();
+    return [&data, folder = workload.parent_path(), &read, known](const std::string& name,
+                                                                  const collective::ScheduleUse& use) {
+        if (!names_schedule_file(data, name)) {
+            return std::shared_ptr<const collective::Schedule>();
+        }
+        auto& schedule = (*known)[{name, *use.operation, *use.ranks, index(*use.root)}];
+        if (!schedule) {
+            const std::filesystem::path path = schedule_path(data, name);
+            read.push_back({"schedule", looks_like_a_path(name) ? folder / path : path});
+            schedule = std::make_shared<const collective::Schedule>(read_schedule(read.back().path, use));
+        }
+        return schedule;
+    };
 }
 
 fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus) {
@@ -149,7 +166,11 @@ collective::Schedule schedule_named(const DataFiles& data, const ScheduleQuery& 
         asked.ranks = size;
     }
     if (names_schedule_file(data, query.name)) {
-        return from_file(data, asked);
+        return read_schedule(schedule_path(data, query.name), {.operation = asked.operation,
+                                                               .ranks = asked.ranks,
+                                                               .root = asked.root,
+                                                               .sizes = asked.sizes,
+                                                               .tuning = asked.tuning});
     }
     if (!is_algorithm(query.name)) {
         throw InputError(fmt::format("{}: neither a file, a shipped schedule nor an algorithm{}", excerpt(query.name),

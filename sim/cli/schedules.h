@@ -13,10 +13,12 @@
 #include "sim/base/data_files.h"
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
+#include "sim/cli/targets.h"
 #include "sim/collective/algorithm.h"
 #include "sim/collective/communicator.h"
 #include "sim/collective/schedule.h"
 #include "sim/fabric/fabric.h"
+#include "sim/workload/algorithm_choice.h"
 
 namespace lockstep::cli {
 
@@ -51,6 +53,11 @@ std::map<std::string, collective::Schedule> schedules_from_files(const DataFiles
                                                                  std::span<const std::string> names,
                                                                  const collective::Communicator& communicator,
                                                                  const collective::Request& request);
+
+/// Finds what `algorithm` of a workload names: files relative to the workload's folder, shipped schedules. Adds the
+/// files it reads to `read`. All must outlive it.
+workload::FindSchedule schedules_for_workload(const DataFiles& data, const std::filesystem::path& workload,
+                                              std::vector<InputPath>& read);
 
 /// `gpus` GPUs, each with one link to a switch that can reduce: where algorithms are shown when no topology is named.
 fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus);

@@ -115,7 +115,7 @@ class Training final : public Conductor {
 
     /// What a call is played from; calls that ask for the same share it.
     struct Script {
-        const collective::Algorithm* algorithm = nullptr;
+        std::string algorithm;
         std::shared_ptr<PreparedSchedule> schedule;
         std::uint32_t channels = 1;
     };
@@ -164,14 +164,25 @@ class Training final : public Conductor {
             if (fresh) {
                 const collective::Communicator& ranks = communicator(call.communicator);
                 Script& made = known->second;
-                made.algorithm = &chosen_algorithm(ranks, call.request, call.algorithm, *settings_);
-                const collective::Schedule schedule = made.algorithm->make(ranks, call.request);
+                made.algorithm = call.algorithm;
+                const collective::Schedule schedule = schedule_of(call, ranks, made.algorithm);
                 made.channels = schedule.channels;
                 made.schedule = std::make_shared<PreparedSchedule>(ranks, schedule, call.request.bytes);
             }
             script = known->second;
         }
         return script;
+    }
+
+    /// From a file, or made by an algorithm. Sets the name of the one that `auto` chooses.
+    collective::Schedule schedule_of(const CollectiveCall& call, const collective::Communicator& ranks,
+                                     std::string& name) const {
+        if (call.schedule) {
+            return *call.schedule;
+        }
+        const collective::Algorithm& algorithm = chosen_algorithm(ranks, call.request, call.algorithm, *settings_);
+        name = algorithm.name;
+        return algorithm.make(ranks, call.request);
     }
 
     bool costs_nothing(const CollectiveCall& call) const {
@@ -320,8 +331,7 @@ class Training final : public Conductor {
         for (std::size_t at = 0; at < graph_->calls.size(); ++at) {
             const CollectiveCall& call = graph_->calls[at];
             const std::size_t size = graph_->communicators[call.communicator].size();
-            const std::string algorithm =
-                costs_nothing(call) ? "none" : script(static_cast<CallId>(at)).algorithm->name;
+            const std::string algorithm = costs_nothing(call) ? "none" : script(static_cast<CallId>(at)).algorithm;
             const auto [entry, fresh] =
                 sums.try_emplace({call.name, call.request.operation, algorithm, size, call.request.bytes.value});
             if (fresh) {

@@ -53,7 +53,7 @@ std::vector<Bucket> gradient_buckets(std::span<const Layer> layers, Bytes first_
     return buckets;
 }
 
-std::vector<CollectiveCall> gradient_calls(std::span<const Bucket> buckets, const std::string& algorithm,
+std::vector<CollectiveCall> gradient_calls(std::span<const Bucket> buckets, const CollectiveCall& how,
                                            std::uint32_t communicator) {
     std::vector<CollectiveCall> calls;
     calls.reserve(buckets.size());
@@ -61,8 +61,9 @@ std::vector<CollectiveCall> gradient_calls(std::span<const Bucket> buckets, cons
         calls.push_back({.name = "gradients",
                          .kind = Parallelism::data,
                          .request = {.operation = collective::Operation::all_reduce, .bytes = bucket.bytes},
-                         .algorithm = algorithm,
-                         .communicator = communicator});
+                         .algorithm = how.algorithm,
+                         .communicator = communicator,
+                         .schedule = how.schedule});
     }
     return calls;
 }

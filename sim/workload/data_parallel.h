@@ -38,8 +38,8 @@ struct GpuSpeed {
     Seconds optimizer;
 };
 
-/// The call of each bucket, all of the family `gradients`.
-std::vector<CollectiveCall> gradient_calls(std::span<const Bucket> buckets, const std::string& algorithm,
+/// The call of each bucket, all of the family `gradients`. how: its algorithm or schedule.
+std::vector<CollectiveCall> gradient_calls(std::span<const Bucket> buckets, const CollectiveCall& how,
                                            std::uint32_t communicator);
 
 /// A step of data-parallel training: forward in order, backward in reverse, the all-reduce of each bucket, and the

@@ -29,7 +29,7 @@ struct DataParallel {
     Bytes first_bucket;
     Bytes bucket;
     Overlap overlap = Overlap::with_backward;
-    std::string algorithm;
+    CollectiveCall call;  ///< how each bucket is reduced, but for its size
     std::optional<YamlValue> algorithm_at;
     std::optional<Bytes> gradient_element;
 };
@@ -64,7 +64,7 @@ std::optional<Bytes> read_gradient_element(YamlMap& map) {
     return Bytes{type->one_of(types) == "fp32" ? 4 : 2};
 }
 
-DataParallel read_data_parallel(const YamlValue& value) {
+DataParallel read_data_parallel(const YamlValue& value, std::size_t ranks, const FindSchedule& find_schedule) {
     static const std::array<std::string, 1> collectives{"all_reduce"};
     YamlMap map = value.map();
     DataParallel result;
@@ -80,16 +80,10 @@ DataParallel read_data_parallel(const YamlValue& value) {
     result.first_bucket = first_bucket ? first_bucket->bytes({1})
                           : bucket     ? result.bucket
                                        : Bytes{std::int64_t{1} << 20};
-    result.algorithm = "auto";
+    result.call.request.operation = collective::Operation::all_reduce;
+    result.call.algorithm = "auto";
     if (const auto algorithm = map.find("algorithm")) {
-        std::vector<std::string> known{"auto"};
-        for (const collective::Algorithm& candidate : collective::algorithms()) {
-            if (std::ranges::find(candidate.operations, collective::Operation::all_reduce) !=
-                candidate.operations.end()) {
-                known.push_back(candidate.name);
-            }
-        }
-        result.algorithm = algorithm->one_of(known);
+        choose_algorithm(result.call, *algorithm, ranks, find_schedule);
         result.algorithm_at = algorithm;
     }
     result.gradient_element = read_gradient_element(map);
@@ -99,7 +93,8 @@ DataParallel read_data_parallel(const YamlValue& value) {
 
 /// Throws: InputError at the algorithm that was chosen if it cannot serve the gradients on these GPUs.
 void require_algorithm(const DataParallel& data_parallel, const Places& places, const TaskGraph& graph) {
-    if (!data_parallel.algorithm_at || data_parallel.algorithm == "auto" || graph.calls.empty()) {
+    const CollectiveCall& call = data_parallel.call;
+    if (!data_parallel.algorithm_at || call.algorithm == "auto" || call.schedule || graph.calls.empty()) {
         return;
     }
     const auto gpus = places.placement.empty()
@@ -107,7 +102,7 @@ void require_algorithm(const DataParallel& data_parallel, const Places& places, 
                           : std::vector(places.placement.begin(),
                                         places.placement.begin() + static_cast<std::ptrdiff_t>(graph.ranks));
     const collective::Communicator communicator(places.fabric, gpus);
-    const collective::Algorithm& algorithm = collective::algorithm_named(data_parallel.algorithm);
+    const collective::Algorithm& algorithm = collective::algorithm_named(call.algorithm);
     if (const auto obstacle = algorithm.obstacle(communicator, graph.calls.front().request)) {
         data_parallel.algorithm_at->fail(*obstacle);
     }
@@ -229,7 +224,7 @@ void require_sense(const YamlMap& root, const TaskGraph& graph) {
 }  // namespace
 
 TaskGraph load_workload(const YamlFile& file, const DataFiles& data, const fabric::Fabric& fabric,
-                        std::span<const VertexId> placement) {
+                        std::span<const VertexId> placement, const FindSchedule& find_schedule) {
     const Places places{fabric, placement};
     YamlMap root = file.root();
     TaskGraph graph;
@@ -244,12 +239,12 @@ TaskGraph load_workload(const YamlFile& file, const DataFiles& data, const fabri
     }
     if (root.find("programs")) {
         graph.steps = steps ? graph.steps : 1;  // it begins and ends once unless told to go on
-        read_tasks(root, file.parameters(), places, graph);
+        read_tasks(root, file.parameters(), places, find_schedule, graph);
         root.finish();
         require_sense(root, graph);
         return graph;
     }
-    const DataParallel data_parallel = read_data_parallel(root.require("data_parallel"));
+    const DataParallel data_parallel = read_data_parallel(root.require("data_parallel"), graph.ranks, find_schedule);
     LayerTable table = read_table(root, data, data_parallel.gradient_element);
     read_batch(root, table, graph);
     const std::optional<Compute> compute = read_compute(root, table.in_flops());
@@ -275,7 +270,7 @@ TaskGraph load_workload(const YamlFile& file, const DataFiles& data, const fabri
     for (std::size_t rank = 0; rank < graph.ranks; ++rank) {
         graph.communicators.front()[rank] = id_at<RankId>(rank);
     }
-    graph.calls = gradient_calls(buckets, data_parallel.algorithm, 0);
+    graph.calls = gradient_calls(buckets, data_parallel.call, 0);
     require_algorithm(data_parallel, places, graph);
 
     Speeds speeds = speeds_of(places, graph.ranks, compute, optimizer);

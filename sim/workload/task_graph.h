@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,8 +29,9 @@ struct CollectiveCall {
     std::string name = {};  ///< of its family, under which reports add calls of equal size up: `gradients`
     Parallelism kind = Parallelism::data;
     collective::Request request = {};
-    std::string algorithm = {};      ///< a name of the table, or `auto`
+    std::string algorithm = {};      ///< a name of the table, `auto`, or the name of `schedule`
     std::uint32_t communicator = 0;  ///< index into TaskGraph::communicators
+    std::shared_ptr<const collective::Schedule> schedule = nullptr;  ///< from a file, instead of an algorithm's
 };
 
 /// What a rank puts on a stream: a kernel of given duration, or its part in a collective. A task starts when its

@@ -30,8 +30,8 @@ constexpr std::size_t most_streams = 64;
 class TaskReader {
   public:
     TaskReader(const std::vector<Group>& groups, const collective::Scope& scope,
-               const std::vector<std::string>& streams, WrittenProgram& into)
-        : groups_(&groups), scope_(&scope), streams_(&streams), into_(&into) {}
+               const std::vector<std::string>& streams, const FindSchedule& find_schedule, WrittenProgram& into)
+        : groups_(&groups), scope_(&scope), streams_(&streams), find_schedule_(&find_schedule), into_(&into) {}
 
     void read(const YamlValue& value) {
         YamlMap map = value.map();
@@ -131,7 +131,7 @@ class TaskReader {
         written.call.algorithm = "auto";
         written.algorithm_at = map.find("algorithm");
         if (written.algorithm_at) {
-            written.call.algorithm = written.algorithm_at->one_of(algorithms_for(operation));
+            choose_algorithm(written.call, *written.algorithm_at, (*groups_)[group].members.size(), *find_schedule_);
         }
         if (const auto kind = map.find("kind")) {
             written.call.kind = kind_of(*kind);
@@ -175,16 +175,6 @@ class TaskReader {
         return id_at<RankId>(static_cast<std::size_t>(found - group.members.begin()));
     }
 
-    static std::vector<std::string> algorithms_for(Operation operation) {
-        std::vector<std::string> known{"auto"};
-        for (const collective::Algorithm& algorithm : collective::algorithms()) {
-            if (std::ranges::find(algorithm.operations, operation) != algorithm.operations.end()) {
-                known.push_back(algorithm.name);
-            }
-        }
-        return known;
-    }
-
     static Parallelism kind_of(const YamlValue& value) {
         std::vector<std::string> names;
         for (std::size_t kind = 0; kind < parallelism_count; ++kind) {
@@ -198,6 +188,7 @@ class TaskReader {
     const std::vector<Group>* groups_;
     const collective::Scope* scope_;
     const std::vector<std::string>* streams_;
+    const FindSchedule* find_schedule_;
     WrittenProgram* into_;
 };
 
@@ -254,8 +245,13 @@ std::vector<Group> read_groups(YamlMap& root, const collective::Scope& scope, st
 
 class ProgramsReader {
   public:
-    ProgramsReader(const std::vector<Group>& groups, const collective::Scope& scope, const TaskGraph& graph)
-        : groups_(&groups), scope_(&scope), graph_(&graph), has_program_(graph.ranks, false) {}
+    ProgramsReader(const std::vector<Group>& groups, const collective::Scope& scope, const FindSchedule& find_schedule,
+                   const TaskGraph& graph)
+        : groups_(&groups),
+          scope_(&scope),
+          find_schedule_(&find_schedule),
+          graph_(&graph),
+          has_program_(graph.ranks, false) {}
 
     std::vector<WrittenProgram> read(const YamlValue& value) {
         std::vector<WrittenProgram> programs;
@@ -265,7 +261,7 @@ class ProgramsReader {
             program.ranks = ranks_of(map.require("ranks"));
             const YamlValue tasks = map.require("tasks");
             map.finish();
-            TaskReader reader(*groups_, *scope_, graph_->streams, program);
+            TaskReader reader(*groups_, *scope_, graph_->streams, *find_schedule_, program);
             for (const YamlValue& task : tasks.list()) {
                 reader.read(task);
             }
@@ -310,6 +306,7 @@ class ProgramsReader {
 
     const std::vector<Group>* groups_;
     const collective::Scope* scope_;
+    const FindSchedule* find_schedule_;
     const TaskGraph* graph_;
     std::vector<bool> has_program_;
 };
@@ -321,7 +318,7 @@ void require_algorithms(const std::vector<Group>& groups, const std::vector<Writ
     std::vector<std::optional<collective::Communicator>> communicators(groups.size());
     for (const WrittenProgram& program : programs) {
         for (const WrittenCall& written : program.calls) {
-            if (!written.algorithm_at || written.call.algorithm == "auto") {
+            if (!written.algorithm_at || written.call.algorithm == "auto" || written.call.schedule) {
                 continue;
             }
             if (gpus.empty()) {
@@ -346,14 +343,16 @@ void require_algorithms(const std::vector<Group>& groups, const std::vector<Writ
 
 }  // namespace
 
-void read_tasks(YamlMap& root, const Parameters& parameters, const Places& places, TaskGraph& graph) {
+void read_tasks(YamlMap& root, const Parameters& parameters, const Places& places, const FindSchedule& find_schedule,
+                TaskGraph& graph) {
     collective::Scope scope(parameters);
     if (!parameters.declares("ranks")) {
         scope.add_constant("ranks", static_cast<double>(graph.ranks));
     }
     graph.streams = read_streams(root);
     const std::vector<Group> groups = read_groups(root, scope, graph.ranks);
-    std::vector<WrittenProgram> programs = ProgramsReader(groups, scope, graph).read(root.require("programs"));
+    std::vector<WrittenProgram> programs =
+        ProgramsReader(groups, scope, find_schedule, graph).read(root.require("programs"));
     match_calls(groups, programs, graph);
     require_algorithms(groups, programs, places, graph.ranks);
     graph.program_of_rank.resize(graph.ranks);
