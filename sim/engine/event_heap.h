@@ -7,15 +7,15 @@
 
 namespace lockstep::engine {
 
-/// A priority queue of events by (time, sequence), each with a small dense id through which it can be moved in time.
+/// A priority queue of events by time, each with a small dense id through which it can be moved in time. Events of the
+/// same time come in an order that depends on what was set before, and on nothing else.
 /// Four children per vertex: half the levels of a binary heap and the children of a vertex share a cache line or two.
 /// Holds no memory per event beyond the largest number there ever were.
 class EventHeap {
   public:
     struct Event {
         double time = 0.0;
-        std::uint64_t sequence = 0;  ///< orders events of the same time
-        std::uint32_t id = 0;        ///< dense, at most one event per id
+        std::uint32_t id = 0;  ///< dense, at most one event per id
     };
 
     bool empty() const { return events_.empty(); }
@@ -66,9 +66,7 @@ class EventHeap {
   private:
     static constexpr std::uint32_t absent = std::numeric_limits<std::uint32_t>::max();
 
-    static bool before(const Event& a, const Event& b) {
-        return a.time < b.time || (a.time == b.time && a.sequence < b.sequence);
-    }
+    static bool before(const Event& a, const Event& b) { return a.time < b.time; }
 
     /// Where the event of this id stands, made at the end if there is none.
     std::size_t place_of(std::uint32_t id) {
@@ -77,7 +75,7 @@ class EventHeap {
         }
         if (position_[id] == absent) {
             position_[id] = static_cast<std::uint32_t>(events_.size());
-            events_.push_back({std::numeric_limits<double>::infinity(), 0, id});
+            events_.push_back({std::numeric_limits<double>::infinity(), id});
         }
         return position_[id];
     }

@@ -29,7 +29,7 @@ class TimerQueue {
         last_date_ = date;
         last_chain_ = place_in(chains_, free_chain_);
         chains_[last_chain_] = {timer, timer, none};
-        dates_.set({date, sequence, last_chain_});
+        dates_.set({date, last_chain_});
     }
 
     /// Moves the timers due up to this date to `instant`.

@@ -1,15 +1,12 @@
 #include "sim/engine/fluid/fluid_engine.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <limits>
 #include <span>
-#include <vector>
 
 #include "sim/engine/arguments.h"
-#include "sim/engine/event_heap.h"
-#include "sim/engine/fluid/shared_links.h"
-#include "sim/engine/instant.h"
-#include "sim/engine/timer_queue.h"
 
 namespace lockstep::engine {
 
@@ -17,6 +14,10 @@ namespace {
 
 // A flow with no more than this part of its bytes left has ended: the rest is rounding.
 constexpr double nothing_left = 1e-12;
+
+// How far the bytes that rates add up to may be off, by rounding, from those that were sent, or that pass in the time
+// since the beginning.
+constexpr double rounding = 1e-9;
 
 std::vector<double> capacities_of(const fabric::Fabric& fabric) {
     std::vector<double> capacities(fabric.link_count());
@@ -26,42 +27,9 @@ std::vector<double> capacities_of(const fabric::Fabric& fabric) {
     return capacities;
 }
 
-class FluidEngine final : public Engine {
-  public:
-    explicit FluidEngine(const fabric::Fabric& fabric) : links_(capacities_of(fabric)) {}
+}  // namespace
 
-    Seconds now() const override { return {now_}; }
-    void set_timer(Seconds delay, Token token) override;
-    void start_flow(const fabric::Route& route, double bytes, Token token) override;
-    std::uint64_t run(Events& events) override;
-    fabric::LinkLoads loads() const override { return links_.loads(); }
-
-  private:
-    struct Flow {
-        Token token = 0;
-        std::uint64_t sequence = 0;
-        double bytes = 0.0;
-        double remaining = 0.0;  // at `since`
-        double since = 0.0;      // when it got its present rate
-        double rate = 0.0;
-    };
-
-    void update_ends();
-    bool advance();
-
-    double now_ = 0.0;
-    std::uint64_t sequence_ = 0;
-    bool running_ = false;
-    Instant instant_;
-
-    TimerQueue timers_;
-
-    SharedLinks links_;
-    EventHeap ends_;
-    std::vector<Flow> flows_;  // by number in links_ and id in ends_
-    std::vector<std::uint32_t> free_flows_;
-    std::vector<std::uint32_t> ended_;  // flows whose number is free again once links_ has settled
-};
+FluidEngine::FluidEngine(const fabric::Fabric& fabric) : links_(capacities_of(fabric)) {}
 
 void FluidEngine::set_timer(Seconds delay, Token token) {
     require_delay(delay);
@@ -114,9 +82,9 @@ void FluidEngine::update_ends() {
         flow.rate = links_.rate(number);
         const double end = flow.remaining > nothing_left * flow.bytes ? now_ + flow.remaining / flow.rate : now_;
         if (are_many) {
-            ends_.set_without_order({end, flow.sequence, number});
+            ends_.set_without_order({end, number});
         } else {
-            ends_.set({end, flow.sequence, number});
+            ends_.set({end, number});
         }
     }
     if (are_many) {
@@ -140,16 +108,22 @@ bool FluidEngine::advance() {
     const double latest = now_ * (1 + same_instant);
     timers_.take_due(latest, instant_);
     while (!ends_.empty() && ends_.top().time <= latest) {
-        const EventHeap::Event event = ends_.pop();
-        instant_.add(Instant::Kind::flow, event.sequence, flows_[event.id].token);
-        links_.remove(event.id);
-        ended_.push_back(event.id);
+        const std::uint32_t number = ends_.pop().id;
+        const Flow& flow = flows_[number];
+        assert(has_arrived(flow));
+        instant_.add(Instant::Kind::flow, flow.sequence, flow.token);
+        links_.remove(number);
+        ended_.push_back(number);
     }
     instant_.sort();
     return true;
 }
 
-}  // namespace
+/// Whether the rates it had have carried the flow's bytes by now, but for rounding.
+bool FluidEngine::has_arrived(const Flow& flow) const {
+    return std::abs(flow.remaining - flow.rate * (now_ - flow.since)) <=
+           rounding * std::max(flow.bytes, flow.rate * now_);
+}
 
 std::unique_ptr<Engine> make_fluid_engine(const fabric::Fabric& fabric) {
     return std::make_unique<FluidEngine>(fabric);

@@ -10,7 +10,7 @@ namespace lockstep::engine {
 
 /// Shares link capacity among flows so that the smallest rate is as large as possible, then the next smallest, and so
 /// on (max-min fairness), where a flow of rate r uses share * r of each link it crosses. Fill it in, solve(), read the
-/// rates; add more or change capacities and solve() again; clear() keeps the memory for the next problem.
+/// rates; clear() keeps the memory for the next problem.
 /// Rates that are equal in exact arithmetic come out as the same double.
 /// Source: Bertsekas and Gallager, "Data Networks", 2nd ed., section 6.5.2 (progressive filling).
 class MaxMin {
@@ -26,7 +26,6 @@ class MaxMin {
     /// capacity: in any unit of rate; a link with none (0 or less) holds its flows at rate 0.
     /// Returns: its number, from 0.
     std::uint32_t add_link(double capacity);
-    void set_capacity(std::uint32_t link, double capacity) { links_[link].capacity = capacity; }
     /// Its crossings follow. A flow without any has no bound: its rate is infinite.
     /// Returns: its number, from 0.
     std::uint32_t add_flow();
@@ -42,8 +41,6 @@ class MaxMin {
     double rate(std::uint32_t flow) const { return rate_[flow]; }
     /// The link that is full and where no flow is faster than this one; no_link for a flow without crossings.
     std::uint32_t bottleneck(std::uint32_t flow) const { return bottleneck_[flow]; }
-    /// The capacity that the flows leave unused, up to rounding.
-    double left(std::uint32_t link) const { return links_[link].left; }
 
   private:
     struct Link {

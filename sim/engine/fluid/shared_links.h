@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,32 +14,51 @@ namespace lockstep::engine {
 /// The links of a fabric and the flows under way across them, with the max-min fair rate of each flow. Flows have small
 /// dense numbers chosen by the caller. Changes are collected and take effect together in settle().
 ///
-/// Only the flows that a change can reach are looked at. Rates are max-min fair exactly when each flow has a
-/// bottleneck: a full link on which no flow is faster. So settle() starts with the flows that lost or may lose theirs,
-/// shares what the others leave, and takes in those of the others whose bottleneck that breaks, until all have one.
-/// Source of the criterion: Bertsekas and Gallager, "Data Networks", 2nd ed., section 6.5.2.
+/// Every link has a level: the rate it grants to each flow that nothing else holds back, infinite while the link is not
+/// full. A flow's rate is the least level on its route. Levels are right, and the rates max-min fair, exactly when each
+/// link's level is the one to which its own flows fill it, given the levels of the other links. So settle() fills the
+/// links anew that lost or gained flows, moves the rates of their flows, and goes on with those links only whose level
+/// the moved rates can reach, until no level moves. Where that would be more work than sharing afresh, everything
+/// connected to the changes is shared afresh.
+/// Source of the criterion: Bertsekas and Gallager, "Data Networks", 2nd ed., section 6.5.2; of how far a change
+/// reaches: Ros-Giralt et al., "On the bottleneck structure of congestion-controlled networks", SIGMETRICS 2020.
 class SharedLinks {
   public:
-    /// capacities: by LinkId, in bytes per second. Throws: std::invalid_argument unless each is above 0 and finite.
-    explicit SharedLinks(std::vector<double> capacities);
+    /// What sharing took so far.
+    struct Work {
+        std::uint64_t settled = 0;        ///< calls of settle() that found a change
+        std::uint64_t links_filled = 0;   ///< how often the level of a link was worked out, one link at a time
+        std::uint64_t levels_moved = 0;   ///< how often that moved it
+        std::uint64_t rates_moved = 0;    ///< flows whose rate differed after settle(), new ones included
+        std::uint64_t shared_afresh = 0;  ///< how often everything connected was shared afresh
+        std::uint64_t flows_afresh = 0;   ///< flows in those
+    };
 
-    /// Requires: the flow is not under way; if it was, settle() came between. `route` has links and stays valid while
-    /// under way. Throws: std::invalid_argument for a link that does not exist or a share that is not above 0.
+    /// capacities: by LinkId, in bytes per second. Throws: std::invalid_argument unless each is above 0 and finite.
+    explicit SharedLinks(const std::vector<double>& capacities);
+
+    /// Requires: the flow is not under way; if it was, settle() came between. `route` has links, all of the fabric, and
+    /// shares above 0.
     void add(std::uint32_t flow, const fabric::Route& route);
     void remove(std::uint32_t flow);
 
     /// Returns: the flows that are new or whose rate changed, some perhaps twice; valid until the next call.
     /// Cost: O(its links) for a flow alone on its links and for a flow that takes the place of one removed since with
-    /// the same route, else that of progressive filling over the flows that the changes reach.
+    /// the same route; else as many steps as there are crossings of the links that the change reaches, and no more than
+    /// a few times those of everything connected to it.
     std::span<const std::uint32_t> settle();
 
     /// Bytes per second; meaningful after settle().
-    double rate(std::uint32_t flow) const { return members_[flow].rate; }
+    double rate(std::uint32_t flow) const { return told_rates_[flow]; }
     /// Flows under way across each link, by LinkId.
     std::span<const std::uint32_t> loads() const { return loads_; }
+    const Work& work() const { return work_; }
 
   private:
-    static constexpr std::uint32_t none = MaxMin::no_link;
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    /// So many changes at one instant are always settled link by link.
+    static constexpr std::size_t few_changes = 16;
 
     /// One link of one flow; a flow's crossings are neighbours.
     struct Crossing {
@@ -53,65 +73,95 @@ class SharedLinks {
         double share;
     };
     struct Member {
-        double rate = 0.0;
-        std::uint32_t bottleneck = none;
-        std::uint32_t in_region = 0;  ///< the region it was last taken into
-        std::uint32_t first = none;   ///< of its crossings
+        double rate = 0.0;           ///< the least level on its route
+        std::uint32_t first = none;  ///< of its crossings
         std::uint32_t count = 0;
-        std::uint32_t next_leaver = none;  ///< of those whose route starts with the same link
+        std::uint32_t moved_in = 0;    ///< the round in which it last moved
+        std::uint32_t reached_in = 0;  ///< the round in which it was last shared afresh
     };
-    struct Link {
-        double capacity = 0.0;
-        std::vector<Occupant> occupants;  ///< the leavers among them
-        std::uint32_t leaver = none;      ///< a flow removed since the last settle() whose route starts here
-        std::uint32_t touched_in = 0;     ///< the region that began with it
-        std::uint32_t in_region = 0;
-        std::uint32_t number = 0;  ///< in the region
+    struct alignas(64) Link {  // a cache line: all that a step looks at
+        double capacity;
+        double level = infinity;
+        double room;           ///< capacity that the rates leave, but for rounding since it was last added up
+        double wake_at = 0.0;  ///< with less room than this, a moved rate may move the level
+        std::uint32_t first = 0;
+        std::uint32_t places = 0;  ///< of its occupants, a power of two
+        std::uint32_t count = 0;   ///< of its occupants, the leavers among them
+        /// 1 if a moved rate has to put it among the unsettled: it is shared and not there yet; else 0.
+        std::uint32_t is_idle = 0;
+        std::uint32_t leaver = none;   ///< a flow removed since the last settle() whose route starts here
+        std::uint32_t reached_in = 0;  ///< the round in which it was last shared afresh
+        std::uint32_t number = 0;      ///< in the problem then
     };
-    /// What matters of a link of the region: the flows that cross it outside of the region, then those inside as last
-    /// shared.
-    struct Frontier {
-        std::uint32_t link = none;
-        bool is_changed = true;         ///< flows were taken in since the rest was found out
-        std::uint32_t outsiders = 0;    ///< how many flows are outside
-        double fastest_outsider = 0.0;  ///< their largest rate
-        double slowest_bound = 0.0;     ///< the smallest rate of those whose bottleneck this is, infinite if none is
-        double fastest = 0.0;           ///< the largest rate inside
-        double level = 0.0;             ///< the rate of those inside whose bottleneck this is, infinite if none is
+    /// A flow that a link holds back, or would if its level fell.
+    struct Contender {
+        std::uint32_t flow;
+        double share;
+        double elsewhere;  ///< the rate that its other links allow, infinite if it does not matter
     };
 
-    std::span<Crossing> crossings_of(std::uint32_t flow);
+    std::span<const Crossing> crossings_of(const Member& member) const {
+        return {crossings_.data() + member.first, member.count};
+    }
+    std::span<const Occupant> occupants_of(const Link& link) const {
+        return {occupants_.data() + link.first, link.count};
+    }
     std::uint32_t take_block(std::uint32_t count);
+    void grow(Link& link);
     bool take_over(std::uint32_t flow, const fabric::Route& route);
+
     void unlink_leavers();
-    void touch(std::uint32_t link);
-    bool settle_alone(std::uint32_t flow);
-    void start_region();
-    bool is_in_region(std::uint32_t flow) const { return members_[flow].in_region == region_; }
-    void take_into_region(std::uint32_t flow);
-    void take_in_all_reachable();
-    void solve_region();
-    void find_broken();
-    void commit_region();
-    bool is_within_capacity() const;
+    void welcome_newcomers();
+    void unsettle_left_links();
+    void unsettle(std::uint32_t link);
+    void make_room(std::size_t more);
+
+    bool changes_are_many() const;
+    bool repair();
+    double filled_level(std::uint32_t number);
+    double level_among_all(std::uint32_t number);
+    double level_among_contenders(const Link& link, double fixed, double guess);
+    double allowed_elsewhere(const Member& member, std::uint32_t but);
+    void set_level(std::uint32_t number, double level);
+    void note_moved(std::uint32_t flow);
+    static void set_open(Link& link);
+
+    void share_afresh();
+    void reach(std::uint32_t link);
+    void list_changed();
+    bool is_max_min() const;
 
     std::vector<Link> links_;
+    std::vector<Occupant> occupants_;
+    std::vector<std::vector<std::uint32_t>> free_places_;  // by the logarithm of their number
     std::vector<std::uint32_t> loads_;
+
     std::vector<Member> members_;
     std::vector<Crossing> crossings_;
     std::vector<std::vector<std::uint32_t>> free_blocks_;  // by number of crossings
+    std::vector<double> told_rates_;  // by flow: the rate when settle() last listed it, rounding aside the present one
+    std::vector<std::uint32_t> next_leaver_;  // by leaver: another whose route starts with the same link
+    std::size_t under_way_ = 0;
+    std::size_t crossings_under_way_ = 0;
 
     std::vector<std::uint32_t> newcomers_;
     std::vector<std::uint32_t> successors_;  // flows that took the place of another
     std::vector<std::uint32_t> leavers_;
-    std::vector<std::uint32_t> touched_;  // links that lost a flow or got one that is not alone
     std::vector<std::uint32_t> changed_;
 
-    std::uint32_t region_ = 0;  // how many regions there were: marks who is in the present one
-    std::vector<std::uint32_t> region_flows_;
-    std::vector<Frontier> region_links_;
-    std::vector<std::uint32_t> broken_;  // flows outside the region that lost their bottleneck to it
+    std::uint32_t round_ = 0;               // how often settle() was called
+    std::vector<std::uint32_t> unsettled_;  // links whose level may be wrong, in the order in which that was noticed
+    std::size_t next_unsettled_ = 0;
+    std::size_t end_unsettled_ = 0;
+    std::vector<std::uint32_t> moved_;  // flows whose rate moved in this round
+    std::vector<Contender> contenders_;
+    std::size_t contender_count_ = 0;
+    std::size_t steps_ = 0;  // crossings looked at in this round
+    Work work_;
+
     MaxMin problem_;
+    std::vector<std::uint32_t> reached_links_;
+    std::vector<std::uint32_t> reached_flows_;
 };
 
 }  // namespace lockstep::engine

@@ -1,0 +1,313 @@
+// How SharedLinks finds the levels of its links.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "sim/engine/fluid/shared_links.h"
+
+namespace lockstep::engine {
+
+namespace {
+
+// Levels that differ by less than this part of themselves would be equal but for rounding: one takes the value of the
+// other, so that symmetrical flows keep the same rate, to the last bit, and end at the same instant.
+constexpr double tie = 1e-12;
+
+// A level that moved by less than this part of itself did not move.
+constexpr double same_level = 1e-13;
+
+// A link with more than this part of its capacity left is not full, however its room was rounded since it was last
+// added up: the roundings of a billion moves are far less.
+constexpr double surely_room = 1e-6;
+
+// Levels are repaired one by one until that has looked at this many times the crossings there are.
+constexpr std::size_t most_looks = 2;
+
+// Doubles of no sign order as their bits do, and among integers the processor chooses without a jump that it would have
+// to guess.
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+double from_bits(std::uint64_t value) { return std::bit_cast<double>(value); }
+
+}  // namespace
+
+void SharedLinks::set_open(Link& link) {
+    link.level = infinity;
+    link.wake_at = surely_room * link.capacity;
+}
+
+void SharedLinks::make_room(std::size_t more) {
+    if (unsettled_.size() < end_unsettled_ + more) {
+        unsettled_.resize(2 * (end_unsettled_ + more));
+    }
+}
+
+/// Requires: the link is idle.
+void SharedLinks::unsettle(std::uint32_t number) {
+    make_room(1);
+    links_[number].is_idle = 0;
+    unsettled_[end_unsettled_++] = number;
+}
+
+void SharedLinks::note_moved(std::uint32_t flow) {
+    if (members_[flow].moved_in != round_) {
+        members_[flow].moved_in = round_;
+        moved_.push_back(flow);
+    }
+}
+
+/// The least level on a route, without that of one link.
+double SharedLinks::allowed_elsewhere(const Member& member, std::uint32_t but) {
+    std::uint64_t least = bits(infinity);
+    for (const Crossing& crossing : crossings_of(member)) {
+        const std::uint64_t level = crossing.link == but ? bits(infinity) : bits(links_[crossing.link].level);
+        least = std::min(least, level);
+    }
+    steps_ += member.count;
+    return from_bits(least);
+}
+
+/// Fills unsettled links until there is none. Levels are worked out in the order in which they were noticed to be
+/// unsettled: what is wrong at first is put right later, the smallest level in the first pass and at least the next in
+/// each pass. Returns: false if it gave up because that takes too long.
+bool SharedLinks::repair() {
+    const std::size_t most_steps = most_looks * crossings_under_way_ + few_changes * few_changes;
+    for (; next_unsettled_ < end_unsettled_; ++next_unsettled_) {
+        if (steps_ > most_steps) {
+            return false;
+        }
+        const std::uint32_t number = unsettled_[next_unsettled_];
+        Link& link = links_[number];
+        const double level = filled_level(number);
+        ++work_.links_filled;
+        if (level != link.level && !(std::abs(level - link.level) <= same_level * std::min(level, link.level))) {
+            set_level(number, level);
+            ++work_.levels_moved;
+        }
+        link.is_idle = link.count > 1 ? 1 : 0;  // only now: while its own flows move there is nothing to notice
+    }
+    return true;
+}
+
+/// Returns: the level to which the link's flows fill it, infinite if what they get elsewhere does not; and in
+/// contenders_ those whose rate changes with the level.
+double SharedLinks::filled_level(std::uint32_t number) {
+    Link& link = links_[number];
+    const std::span<const Occupant> occupants = occupants_of(link);
+    if (contenders_.size() <= occupants.size()) {
+        contenders_.resize(2 * occupants.size() + 1);
+    }
+    steps_ += occupants.size();
+    // A flow slower than the level is held back elsewhere and uses what it has; the others share what is left.
+    const std::uint64_t present = bits(link.level);
+    const Member* const members = members_.data();
+    Contender* const contenders = contenders_.data();
+    double fixed = 0.0;
+    double shares = 0.0;
+    std::uint64_t fastest_fixed = 0;
+    std::size_t count = 0;
+    for (const Occupant& occupant : occupants) {
+        const std::uint64_t rate = bits(members[occupant.flow].rate);
+        const std::uint64_t is_fixed = rate < present ? 1 : 0;
+        const std::uint64_t fixed_rate = rate & (0 - is_fixed);
+        fixed += occupant.share * from_bits(fixed_rate);
+        fastest_fixed = std::max(fastest_fixed, fixed_rate);
+        shares += from_bits(bits(occupant.share) & (is_fixed - 1));
+        contenders[count] = {occupant.flow, occupant.share, infinity};
+        count += 1 - is_fixed;
+    }
+    contender_count_ = count;
+    link.room = link.capacity - fixed - (link.level < infinity ? shares * link.level : 0.0);
+    if (occupants.size() == 1) {  // its level is known, and stays whatever the flow gets
+        const Member& member = members[occupants[0].flow];
+        contenders[0].elsewhere = count == 0 ? member.rate : allowed_elsewhere(member, number);
+        contender_count_ = 1;
+        return link.capacity / occupants[0].share;
+    }
+    if (count == 0) {
+        return fixed <= link.capacity * (1 + same_level) ? infinity : level_among_all(number);
+    }
+    const double level = (link.capacity - fixed) / shares;
+    if (level <= link.level) {
+        const double fastest = from_bits(fastest_fixed);
+        if (fastest > level * (1 + tie)) {
+            return level_among_all(number);
+        }
+        return fastest > level * (1 - tie) ? fastest : level;
+    }
+    for (std::size_t at = 0; at < count; ++at) {
+        contenders[at].elsewhere = allowed_elsewhere(members[contenders[at].flow], number);
+    }
+    return level_among_contenders(link, fixed, level);
+}
+
+/// The same, by looking at all flows of the link: a level so low that it holds back more than those that it did.
+double SharedLinks::level_among_all(std::uint32_t number) {
+    Link& link = links_[number];
+    contender_count_ = 0;
+    for (const Occupant& occupant : occupants_of(link)) {
+        const Member& member = members_[occupant.flow];
+        const double elsewhere = member.rate < link.level ? member.rate : allowed_elsewhere(member, number);
+        contenders_[contender_count_++] = {occupant.flow, occupant.share, elsewhere};
+    }
+    return level_among_contenders(link, 0.0, 0.0);
+}
+
+/// Shares among the contenders what the others leave. Each pass takes those who get less elsewhere than the guess for
+/// fixed, which raises it: the steps of Newton's method on a sum of ramps.
+/// guess: at most the level.
+double SharedLinks::level_among_contenders(const Link& link, double fixed, double guess) {
+    while (true) {
+        double used = fixed;
+        double shares = 0.0;
+        double slowest = infinity;  // of those not fixed
+        for (std::size_t at = 0; at < contender_count_; ++at) {
+            const Contender& contender = contenders_[at];
+            if (contender.elsewhere < guess * (1 - tie)) {
+                used += contender.share * contender.elsewhere;
+            } else {
+                shares += contender.share;
+                slowest = std::min(slowest, contender.elsewhere);
+            }
+        }
+        steps_ += contender_count_;
+        if (shares == 0.0) {
+            return infinity;
+        }
+        const double level = (link.capacity - used) / shares;
+        if (level <= slowest * (1 + tie)) {
+            return level < slowest * (1 - tie) ? level : slowest;
+        }
+        guess = level;
+    }
+}
+
+/// Moves the link's level, its contenders to their rates with that, and unsettles the links where that matters.
+void SharedLinks::set_level(std::uint32_t number, double level) {
+    Link* const links = links_.data();
+    links[number].level = level;
+    links[number].wake_at = level < infinity ? infinity : surely_room * links[number].capacity;
+    for (std::size_t at = 0; at < contender_count_; ++at) {
+        const Contender& contender = contenders_[at];
+        Member& member = members_[contender.flow];
+        const double was = member.rate;
+        const double is = std::min(contender.elsewhere, level);
+        if (is == was) {
+            continue;
+        }
+        member.rate = is;
+        note_moved(contender.flow);
+        steps_ += member.count;
+        make_room(member.count);
+        const double grown = was < infinity ? is - was : is;  // infinite: a new flow that nothing held back yet
+        std::uint32_t* const unsettled = unsettled_.data();
+        std::size_t end = end_unsettled_;
+        for (const Crossing& crossing : crossings_of(member)) {
+            // Written without a jump, of which half would be guessed wrong.
+            Link& link = links[crossing.link];
+            link.room -= crossing.share * grown;
+            const std::uint32_t wakes = link.is_idle & (link.room < link.wake_at ? 1U : 0U);
+            link.is_idle ^= wakes;
+            unsettled[end] = crossing.link;
+            end += wakes;
+        }
+        end_unsettled_ = end;
+    }
+}
+
+void SharedLinks::reach(std::uint32_t number) {
+    Link& link = links_[number];
+    if (link.reached_in != round_) {
+        link.reached_in = round_;
+        link.number = problem_.add_link(link.capacity);
+        reached_links_.push_back(number);
+    }
+}
+
+/// Shares all links anew that the unsettled ones are connected to by flows.
+void SharedLinks::share_afresh() {
+    problem_.clear();
+    reached_links_.clear();
+    reached_flows_.clear();
+    for (; next_unsettled_ < end_unsettled_; ++next_unsettled_) {
+        reach(unsettled_[next_unsettled_]);
+    }
+    for (std::size_t at = 0; at < reached_links_.size(); ++at) {  // grows on the way
+        for (const Occupant& occupant : occupants_of(links_[reached_links_[at]])) {
+            Member& member = members_[occupant.flow];
+            if (member.reached_in == round_) {
+                continue;
+            }
+            member.reached_in = round_;
+            reached_flows_.push_back(occupant.flow);
+            problem_.add_flow();
+            for (const Crossing& crossing : crossings_of(member)) {
+                reach(crossing.link);
+                problem_.add_crossing(links_[crossing.link].number, crossing.share);
+            }
+        }
+    }
+    problem_.solve();
+    ++work_.shared_afresh;
+    work_.flows_afresh += reached_flows_.size();
+
+    for (const std::uint32_t number : reached_links_) {
+        Link& link = links_[number];
+        link.room = link.capacity;
+        link.is_idle = link.count > 1 ? 1 : 0;
+        set_open(link);
+        if (link.count == 1) {
+            link.level = link.capacity / occupants_of(link).front().share;
+            link.wake_at = infinity;
+        }
+    }
+    for (std::uint32_t at = 0; at < reached_flows_.size(); ++at) {
+        Member& member = members_[reached_flows_[at]];
+        const double rate = problem_.rate(at);
+        Link& bottleneck = links_[reached_links_[problem_.bottleneck(at)]];
+        bottleneck.level = rate;
+        bottleneck.wake_at = infinity;
+        for (const Crossing& crossing : crossings_of(member)) {
+            links_[crossing.link].room -= crossing.share * rate;
+        }
+        if (rate != member.rate) {
+            member.rate = rate;
+            note_moved(reached_flows_[at]);
+        }
+    }
+}
+
+/// Whether the links of the flows that moved carry no more than they can, are full where they hold a flow back, and
+/// have no flow that is faster than its least level. What did not move was right before.
+bool SharedLinks::is_max_min() const {
+    constexpr double rounding = 1e-9;
+    std::vector<std::uint32_t> numbers;
+    for (const std::uint32_t flow : moved_) {
+        for (const Crossing& crossing : crossings_of(members_[flow])) {
+            numbers.push_back(crossing.link);
+        }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return std::all_of(numbers.begin(), numbers.end(), [this](std::uint32_t number) {
+        const Link& link = links_[number];
+        double used = 0.0;
+        double fastest = 0.0;
+        bool are_least = true;
+        for (const Occupant& occupant : occupants_of(link)) {
+            const Member& member = members_[occupant.flow];
+            double least = infinity;
+            for (const Crossing& crossing : crossings_of(member)) {
+                least = std::min(least, links_[crossing.link].level);
+            }
+            are_least = are_least && member.rate == least && member.rate < infinity;
+            used += occupant.share * member.rate;
+            fastest = std::max(fastest, member.rate);
+        }
+        const bool holds_back = link.level < infinity && fastest >= link.level;
+        return are_least && used <= link.capacity * (1 + rounding) &&
+               (!holds_back || used >= link.capacity * (1 - rounding)) &&
+               std::abs(link.capacity - used - link.room) <= rounding * link.capacity;
+    });
+}
+
+}  // namespace lockstep::engine
