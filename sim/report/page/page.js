@@ -133,6 +133,7 @@ const player = new Player({
     element("sentence").setAttribute("aria-live", isPlaying ? "off" : "polite");
     rememberPlace();
   },
+  onRest: rememberPlace,
   onSpeed: (speed) => {
     element("speed").value = String(speed);
   },
@@ -140,7 +141,12 @@ const player = new Player({
 
 /** Keeps the step in the address, so that it can be linked to. */
 function rememberPlace() {
-  if (!player.isPlaying) history.replaceState(null, "", `#step=${Math.round(player.place)}`);
+  if (player.isPlaying || player.goal !== null) return;
+  try {
+    history.replaceState(null, "", `#step=${Math.round(player.place)}`);
+  } catch {
+    // Some browsers allow only so many in a minute; the address is a convenience.
+  }
 }
 
 function listen() {
@@ -153,6 +159,7 @@ function listen() {
   element("scrubber").max = stepCount;
   element("scrubber").disabled = stepCount === 0;
   element("scrubber").addEventListener("input", (event) => player.goTo(Number(event.target.value)));
+  element("scrubber").addEventListener("change", rememberPlace);
   for (const speed of speeds) element("speed").append(make("option", { value: speed }, `${speed}×`));
   element("speed").addEventListener("change", (event) => player.setSpeed(Number(event.target.value)));
   element("moves").addEventListener("toggle", () => writeMoves(shownStep));

@@ -43,15 +43,23 @@ function onGrid(vertices, at) {
   const gpus = indices(vertices, (vertex) => vertex.grid);
   const size = vertices[gpus[0]].grid.map((_, d) => 1 + Math.max(...gpus.map((gpu) => vertices[gpu].grid[d])));
   const depth = size[2] ?? 1;
-  const part = depth > 1 ? 0.9 / Math.max(depth - 1, 2) : 0;  // of a step, so that no two points meet
-  const unit = Math.max(112, depth > 1 ? 54 / (part * 1.2) : 0);
+  const part = 0.9 / Math.max(depth - 1, depth > 2 ? 3 : 2);  // of a step: how far right the next point in the depth is
+  const rise = 0.73;
+  // So large a step that points of different depth do not meet.
+  let nearest = 1;
+  for (let z = 1; z < depth; ++z) {
+    for (let x = 0; x < size[0]; ++x) {
+      for (let y = 0; y < size[1]; ++y) nearest = Math.min(nearest, Math.hypot(x - z * part, y - z * part * rise));
+    }
+  }
+  const unit = Math.max(112, 56 / nearest);
   const block = (size[0] + 1.2) * unit;
   for (const gpu of gpus) {
     const place = vertices[gpu].grid;
     const further = place.slice(3).reduce((number, c, d) => number * size[d + 3] + c, 0);
     at[gpu] = {
       x: further * block + (place[0] + (place[2] ?? 0) * part) * unit,
-      y: ((place[1] ?? 0) - (place[2] ?? 0) * part * 0.73) * unit,
+      y: ((place[1] ?? 0) - (place[2] ?? 0) * part * rise) * unit,
     };
   }
 }

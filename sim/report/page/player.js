@@ -3,9 +3,9 @@
 const speeds = [0.25, 0.5, 1, 2, 4, 8];
 
 class Player {
-  /** onPlace(place), onPlaying(isPlaying) and onSpeed(speed) are told of what changes. */
-  constructor({ onPlace, onPlaying, onSpeed }) {
-    Object.assign(this, { onPlace, onPlaying, onSpeed });
+  /** onPlace(place), onPlaying(isPlaying) and onSpeed(speed) are told of what changes, onRest() when a move has ended. */
+  constructor({ onPlace, onPlaying, onSpeed, onRest }) {
+    Object.assign(this, { onPlace, onPlaying, onSpeed, onRest });
     this.place = 0;
     this.goal = null;  // of a single step
     this.isPlaying = false;
@@ -48,9 +48,9 @@ class Player {
   /** To the end of the step under way, or of the next one. */
   forward() {
     const next = Math.min(Math.floor(this.place + 1e-6) + 1, stepCount);
-    const under_way = this.goal;
+    const underWay = this.goal;
     this.pause();
-    if (under_way !== null && Math.abs(under_way - next) < 1e-9) {
+    if (underWay !== null && Math.abs(underWay - next) < 1e-9) {
       this.setPlace(next);  // asked again while it moves: at once
     } else if (next > this.place) {
       this.goal = next;
@@ -71,6 +71,7 @@ class Player {
       const goal = this.goal;
       this.goal = null;
       this.setPlace(goal);
+      this.onRest();
       return;
     }
     this.before = performance.now();
@@ -90,7 +91,7 @@ class Player {
     this.setPlace(Math.min(this.place + (passed * this.speed) / this.secondsPerStep, this.goal));
     if (this.place >= this.goal) {
       this.pause();
-      this.goal = null;
+      this.onRest();
     }
     requestAnimationFrame((next) => this.tick(next));
   }
