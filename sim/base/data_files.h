@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// The files shipped with Lockstep (`topologies`, `workloads`, `models`), wherever this copy keeps them: beside the
-/// source tree it was built from, or under `share/lockstep` of the prefix it was installed to.
+/// The files shipped with Lockstep (`topologies`, `workloads`, `models`, `schedules`), wherever this copy keeps them:
+/// beside the source tree it was built from, or under `share/lockstep` of the prefix it was installed to.
 class DataFiles {
   public:
     /// Throws: InputError if `root` lacks one of the folders topologies, models and workloads.

@@ -15,7 +15,7 @@ constexpr std::int64_t most_iterations = 1'000'000'000;
 constexpr std::int64_t most_events = std::int64_t{1} << 20;
 /// Of a loop in which chunk numbers move: they are held while it is looked at.
 constexpr std::uint32_t most_moving_iterations = 1U << 24U;
-constexpr std::string_view too_many_numbers = "more than a hundred million numbers are to be worked out";
+constexpr std::string_view too_many_numbers = "more than twenty million numbers are to be worked out";
 
 bool is_plain_loop(const StepForm& form) {
     return form.repeat &&
@@ -53,7 +53,7 @@ class Expansion {
 
     void spend_kept(const StepForm& form, std::size_t instructions, std::uint32_t iterations) {
         spend(budget_->instructions, static_cast<std::int64_t>(instructions), form,
-              "more than two million instructions are left when loops are written out");
+              "more than a million instructions are left when loops are written out");
         spend(budget_->carried_out, static_cast<double>(instructions) * iterations * limits_.rounds, form,
               "more than two billion instructions are to be carried out");
     }
@@ -71,8 +71,8 @@ class Expansion {
             variables.push_back(iteration);
             expand(form.steps, variables);
             variables.pop_back();
-            // A loop of nothing may not go on for ever either.
-            spend<std::int64_t>(budget_->numbers, 1, form, too_many_numbers);
+            // A loop of nothing may not go on for ever either. Writing one out takes as long as some numbers.
+            spend<std::int64_t>(budget_->numbers, 2, form, too_many_numbers);
         }
     }
 

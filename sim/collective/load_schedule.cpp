@@ -29,8 +29,10 @@ std::string operation_mismatch(const Schedule& schedule, Operation wanted) {
 }
 
 std::string ranks_mismatch(std::string_view name, std::int64_t ranks, std::uint32_t wanted) {
-    return fmt::format("`{}` is for {} ranks and {} take part: run it on {} (`--ranks {}`), or change the schedule",
-                       name, ranks, wanted, ranks, ranks);
+    return fmt::format(
+        "`{}` is for {} ranks and {} take part: let {} take part (`--ranks`, or `ranks` of a workload), "
+        "or change the schedule",
+        name, ranks, wanted, ranks);
 }
 
 std::string root_mismatch(std::string_view name, std::int64_t root, RankId wanted) {
@@ -134,8 +136,8 @@ class Loader {
         }
         if (*use_->ranks < least || *use_->ranks > most) {
             value.fail(
-                fmt::format("`{}` is for {} to {} ranks and {} take part: run it on as many, or change the "
-                            "schedule",
+                fmt::format("`{}` is for {} to {} ranks and {} take part: let as many take part "
+                            "(`--ranks`, or `ranks` of a workload), or change the schedule",
                             schedule_.algorithm, least, most, *use_->ranks));
         }
         return *use_->ranks;

@@ -132,7 +132,8 @@ std::int64_t ScopedNumber::count(std::span<const double> variables, std::int64_t
     const double result = number(variables);
     const auto found = whole(result);
     if (!found || *found < least || *found > most) {
-        const std::string range = least > most    ? fmt::format("expected {}, of which there are none", what)
+        const std::string range = !found          ? fmt::format("expected {}, a whole number", what)
+                                  : least > most  ? fmt::format("expected {}, of which there are none", what)
                                   : least == most ? fmt::format("expected {}: there is only {}", what, least)
                                                   : fmt::format("expected {} from {} to {}", what, least, most);
         const std::string which = arithmetic_ ? fmt::format(", which is {}", result) : "";

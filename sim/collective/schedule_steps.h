@@ -62,10 +62,10 @@ struct StepLimits {
 
 /// How much may be made of a file, so that a few lines cannot ask for more than a machine has. Counted down.
 struct StepBudget {
-    std::int64_t instructions = std::int64_t{1} << 21;  ///< kept
+    std::int64_t instructions = std::int64_t{1} << 20;  ///< kept
     std::int64_t listed_chunks = std::int64_t{1} << 24;
-    std::int64_t numbers = 100'000'000;  ///< worked out
-    double carried_out = 2e9;            ///< instructions, times iterations and rounds
+    std::int64_t numbers = 20'000'000;  ///< worked out
+    double carried_out = 2e9;           ///< instructions, times iterations and rounds
 };
 
 /// What the steps are for one rank: loops stay loops where their chunk numbers move evenly (round and round some
