@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/interop/ordered_steps.h"
 
 namespace lockstep::interop {
 
@@ -35,14 +36,6 @@ struct Moment {
     const Instruction* instruction = nullptr;
     std::vector<Run> runs = {};
     Run from = {};  ///< of copy and reduce
-};
-
-/// A step that has been written: a thread block of the rank, and its number there.
-struct Done {
-    std::uint32_t block = 0;
-    std::uint32_t step = 0;
-
-    auto operator<=>(const Done&) const = default;
 };
 
 /// Who last wrote a chunk, and who has read it since.
@@ -83,8 +76,14 @@ class Spreader {
         if (uses_received_ && received_in_scratch_) {
             scratch_ += schedule_->chunks;
         }
-        clocks_.resize(gpu_.blocks.size());
-        copy_own_block(cursors);
+        const bool copies_own = schedule_->operation == Operation::all_to_all && schedule_->result == Buffer::received;
+        if (copies_own && gpu_.blocks.empty()) {
+            gpu_.blocks.emplace_back();
+        }
+        steps_.emplace(gpu_.blocks);
+        if (copies_own) {
+            copy_own_block(cursors);
+        }
         // A wait is for a signal of another thread: take turns until all are through.
         for (bool moved = true; moved;) {
             moved = false;
@@ -228,13 +227,6 @@ class Spreader {
 
     /// What all_to_all leaves out: a rank's chunks for itself have to get from the input to the output.
     void copy_own_block(std::vector<Cursor>& cursors) {
-        if (schedule_->operation != Operation::all_to_all || schedule_->result != Buffer::received) {
-            return;
-        }
-        if (gpu_.blocks.empty()) {
-            gpu_.blocks.emplace_back();
-            clocks_.emplace_back();
-        }
         const std::uint32_t size = schedule_->chunks / schedule_->ranks;
         const std::uint32_t first = static_cast<std::uint32_t>(rank_) * size;
         spend();
@@ -431,68 +423,18 @@ class Spreader {
         return done;
     }
 
-    /// Writes a step and, for all but one of the steps before it in other thread blocks that it is not known to follow,
-    /// a `nop` that waits. Returns where it stands.
+    /// As OrderedSteps::write, with the `nop`s of that counted, too.
     Done write(std::uint32_t block, OutStep step, const std::set<Done>& before) {
-        // Latest first: whoever follows one step follows what that followed.
-        std::vector<Done> latest_first(before.begin(), before.end());
-        std::ranges::sort(latest_first, std::ranges::greater{}, [&](const Done& done) { return written_at(done); });
-        std::vector<Done> needed;
-        for (const Done& earlier : latest_first) {
-            if (earlier.block != block && clock(block, earlier.block) <= earlier.step) {
-                needed.push_back(earlier);
-                learn(block, earlier);
-            }
+        const std::uint64_t size = steps_->size();
+        const Done done = steps_->write(block, std::move(step), before);
+        for (std::uint64_t nops = steps_->size() - size; nops > 1; --nops) {
+            spend();
         }
-        std::vector<OutStep>& steps = gpu_.blocks[block].steps;
-        for (std::size_t at = 0; at < needed.size(); ++at) {
-            gpu_.blocks[needed[at].block].steps[needed[at].step].is_waited_for = true;
-            OutStep& waiting = at + 1 < needed.size() ? steps.emplace_back() : step;
-            waiting.after_block = needed[at].block;
-            waiting.after_step = needed[at].step;
-            if (at + 1 < needed.size()) {
-                spend();
-                keep_clock(block);
-            }
-        }
-        steps.push_back(std::move(step));
-        keep_clock(block);
-        return {block, static_cast<std::uint32_t>(steps.size()) - 1};
-    }
-
-    std::uint64_t written_at(const Done& done) const { return clocks_[done.block].written_at[done.step]; }
-
-    /// How many steps of `other` are known to be done where `block` is now.
-    std::uint32_t clock(std::uint32_t block, std::uint32_t other) const {
-        const auto& now = clocks_[block].now;
-        return other < now.size() ? now[other] : 0;
-    }
-
-    void learn(std::uint32_t block, const Done& earlier) {
-        std::vector<std::uint32_t>& now = clocks_[block].now;
-        now.resize(gpu_.blocks.size());
-        const std::vector<std::uint32_t>& then = clocks_[earlier.block].by_step[earlier.step];
-        for (std::size_t at = 0; at < then.size(); ++at) {
-            now[at] = std::max(now[at], then[at]);
-        }
-        now[earlier.block] = std::max(now[earlier.block], earlier.step + 1);
-    }
-
-    void keep_clock(std::uint32_t block) {
-        clock_entries_ += clocks_[block].now.size() + 1;
-        if (clock_entries_ > most_clock_entries) {
+        if (steps_->memory() > most_clock_entries) {
             refuse("it has too many steps in too many thread blocks to find out what has to follow what");
         }
-        clocks_[block].by_step.push_back(clocks_[block].now);
-        clocks_[block].written_at.push_back(written_++);
+        return done;
     }
-
-    /// What a thread block knows to be done, by thread block: how many steps.
-    struct Clock {
-        std::vector<std::uint32_t> now = {};
-        std::vector<std::vector<std::uint32_t>> by_step = {};  ///< when that step was written
-        std::vector<std::uint64_t> written_at = {};            ///< by step: its place among all of the rank
-    };
 
     const Schedule* schedule_;
     RankId rank_;
@@ -501,9 +443,7 @@ class Spreader {
     std::uint32_t scratch_ = 0;
     bool uses_received_ = false;
     std::optional<std::uint32_t> received_in_scratch_ = {};
-    std::vector<Clock> clocks_ = {};
-    std::size_t clock_entries_ = 0;
-    std::uint64_t written_ = 0;
+    std::optional<OrderedSteps> steps_ = {};  ///< once the thread blocks are known
     std::map<std::pair<std::uint32_t, bool>, std::pair<std::uint32_t, std::uint32_t>> stages_ = {};
     std::map<std::uint32_t, std::vector<std::set<Done>>> signals_ = {};  ///< by event: what had to be done before each
     std::map<std::uint32_t, std::size_t> waits_ = {};                    ///< by event: so far

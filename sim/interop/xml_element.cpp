@@ -174,10 +174,13 @@ std::vector<XmlElement> XmlElement::children(std::string_view name) const {
         if (child.type() == pugi::node_element) {
             elements.emplace_back(*file_, child, name);
         } else if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) {
-            throw InputError(
-                file_->position(static_cast<std::size_t>(std::max<std::ptrdiff_t>(child.offset_debug(), 0))),
-                fmt::format("expected elements `{}` in `{}`, got the text {}", name, node_.name(),
-                            excerpt(child.value())));
+            const std::string_view text = child.value();
+            const std::size_t blanks =
+                static_cast<std::size_t>(std::ranges::find_if_not(text, is_blank) - text.begin());
+            const auto offset = static_cast<std::size_t>(std::max<std::ptrdiff_t>(child.offset_debug(), 0));
+            throw InputError(file_->position(offset + blanks),
+                             fmt::format("expected elements `{}` in `{}`, got the text {}", name, node_.name(),
+                                         excerpt(text.substr(blanks))));
         }
     }
     return elements;
