@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/collective/dimensions.h"
@@ -195,7 +196,43 @@ Json move_json(const Move& move) {
     return json;
 }
 
-Json step_json(const Step& step, const Stage& stage) {
+/// What crosses links in a step, each set kept once: most steps of an algorithm are alike in this.
+class Loads {
+  public:
+    explicit Loads(const std::vector<Step>& steps) {
+        for (const Step& step : steps) {
+            std::vector<std::pair<LinkId, double>> load;
+            for (const LinkLoad& link : step.links) {
+                load.emplace_back(link.link, link.bytes);
+            }
+            const auto [found, is_new] = known_.try_emplace(std::move(load), all_.size());
+            if (is_new) {
+                all_.push_back(&step);
+            }
+            of_step_.push_back(found->second);
+        }
+    }
+
+    /// The steps whose loads differ, the first of each kind.
+    const std::vector<const Step*>& all() const { return all_; }
+    /// The load of a step, by its place among all().
+    std::size_t of(std::size_t step) const { return of_step_[step]; }
+
+  private:
+    std::map<std::vector<std::pair<LinkId, double>>, std::size_t> known_;
+    std::vector<const Step*> all_;
+    std::vector<std::size_t> of_step_;
+};
+
+Json load_json(const Step& step, const Stage& stage) {
+    Json json = Json::array();
+    for (const LinkLoad& load : step.links) {
+        json.push_back(Json::array({stage.place(load.link), load.bytes}));
+    }
+    return json;
+}
+
+Json step_json(const Step& step, std::size_t load) {
     Json moves = Json::array();
     for (const Move& move : step.moves) {
         moves.push_back(move_json(move));
@@ -208,14 +245,14 @@ Json step_json(const Step& step, const Stage& stage) {
                            {"content", change.held.content},
                            {"complete", change.held.complete}});
     }
-    Json links = Json::array();
-    for (const LinkLoad& load : step.links) {
-        links.push_back({{"link", stage.place(load.link)}, {"bytes", load.bytes}});
-    }
-    return {{"number", step.number},       {"sentence", step.sentence},
-            {"alphas", step.spent.alphas}, {"bytes", step.spent.bytes},
-            {"complete", step.complete},   {"moves", moves},
-            {"changes", changes},          {"links", links}};
+    return {{"number", step.number},
+            {"sentence", step.sentence},
+            {"alphas", step.spent.alphas},
+            {"bytes", step.spent.bytes},
+            {"complete", step.complete},
+            {"load", load},
+            {"moves", moves},
+            {"changes", changes}};
 }
 
 Json formula_json(const Explanation& explanation) {
@@ -292,7 +329,10 @@ void write_json(std::ostream& out, const Explanation& explanation) {
     json.array("contents", explanation.contents, content_json);
     json.array("buffers", explanation.holdings,
                [&](const Holdings& holdings) { return holdings_json(holdings, schedule.ranks); });
-    json.array("steps", explanation.steps, [&](const Step& step) { return step_json(step, stage); });
+    const Loads loads(explanation.steps);
+    json.array("loads", loads.all(), [&](const Step* step) { return load_json(*step, stage); });
+    std::size_t number = 0;
+    json.array("steps", explanation.steps, [&](const Step& step) { return step_json(step, loads.of(number++)); });
     json.finish();
 }
 

@@ -188,8 +188,9 @@ std::string chunks_text(std::span<const std::uint32_t> chunks) {
 }
 
 std::string bytes_text(Bytes bytes) {
-    if (const std::string text = to_text(bytes); text.find("iB") != std::string::npos && bytes.value < 1024 * 1024) {
-        return text;
+    constexpr std::int64_t least_kibibytes = 10 * 1024;
+    if (bytes.value < least_kibibytes && bytes.value % 1024 != 0) {
+        return fmt::format("{} B", bytes.value);
     }
     constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     auto value = static_cast<double>(bytes.value);

@@ -17,7 +17,7 @@ std::string listed(std::span<const RankId> ranks, std::size_t most = 6);
 /// "chunk 3", "chunks 2–5".
 std::string chunks_text(std::span<const std::uint32_t> chunks);
 
-/// In binary units, four digits: `1.5 MiB`, `349.5 KiB`.
+/// In binary units, four digits: `1.5 MiB`, `349.5 KiB`; below 10 KiB to the byte.
 std::string bytes_text(Bytes bytes);
 
 /// "ring all_reduce"

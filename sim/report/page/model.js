@@ -1,6 +1,7 @@
 // What the page is about, as `lockstep explain --json` writes it, and how figures are put into words.
 
 const lesson = JSON.parse(document.getElementById("data").textContent);
+for (const step of lesson.steps) step.links = lesson.loads[step.load].map(([link, bytes]) => ({ link, bytes }));
 
 /** Draws switches that join the very same things as one, where there would be more links than can be seen: the planes that
     traffic is striped over. What is told of a link is then of all that it stands for. */
@@ -92,7 +93,8 @@ function scaled(value, factor, units) {
   return `${digits(value)} ${units[unit]}`;
 }
 
-const bytesText = (bytes) => scaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
+const bytesText = (bytes) =>
+  bytes < 10240 && bytes % 1024 !== 0 ? `${digits(bytes)} B` : scaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 const rateText = (rate) => scaled(rate, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
 
 function timeText(seconds) {
