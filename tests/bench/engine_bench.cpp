@@ -1,11 +1,14 @@
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "tests/engine/traffic.h"
 #include "tests/engine/wires.h"
 #include <benchmark/benchmark.h>
 
 #include "sim/engine/engines.h"
+#include "sim/engine/fluid/fluid_engine.h"
 
 namespace lockstep::engine {
 namespace {
@@ -70,51 +73,6 @@ Star all_to_all(std::size_t ports, Sizes sizes) {
     return star;
 }
 
-/// Permutation traffic over a two-level fat tree with half the uplinks: leaf by leaf, random sizes, each flow followed
-/// by another of the same source to a new destination.
-class Permutation : public Events {
-  public:
-    static constexpr std::size_t hosts_per_leaf = 16;
-    static constexpr std::size_t spines = 8;
-
-    Permutation(Engine& engine, const Wires& wires, std::size_t hosts, std::size_t messages)
-        : engine_(engine), wires_(wires), hosts_(hosts), left_(messages), routes_(hosts), dice_(1) {}
-
-    static std::vector<double> capacities(std::size_t hosts) {
-        return std::vector<double>(2 * hosts + 2 * hosts / hosts_per_leaf * spines, port);
-    }
-    void start() {
-        for (std::size_t host = 0; host < hosts_; ++host) {
-            send(host);
-        }
-    }
-    void on_timer(Token) override {}
-    void on_flow_end(Token token) override { send(token); }
-
-  private:
-    void send(std::size_t from) {
-        if (left_ == 0) {
-            return;
-        }
-        --left_;
-        const std::size_t to = (from + 1 + dice_.below(hosts_ - 1)) % hosts_;
-        const std::size_t up = 2 * hosts_ + from / hosts_per_leaf * spines + to % spines;
-        const std::size_t down = 2 * hosts_ + (hosts_ / hosts_per_leaf + to / hosts_per_leaf) * spines + to % spines;
-        routes_[from].links = {{wires_.links[from], 1.0},
-                               {wires_.links[up], 1.0},
-                               {wires_.links[down], 1.0},
-                               {wires_.links[hosts_ + to], 1.0}};
-        engine_.start_flow(routes_[from], dice_.between(1e5, 1e6), from);
-    }
-
-    Engine& engine_;
-    const Wires& wires_;
-    std::size_t hosts_;
-    std::size_t left_;
-    std::vector<fabric::Route> routes_;
-    Dice dice_;
-};
-
 void count_messages(benchmark::State& state, std::size_t messages) {
     state.counters["messages/s"] =
         benchmark::Counter(static_cast<double>(messages), benchmark::Counter::kIsIterationInvariantRate);
@@ -146,15 +104,33 @@ void star(benchmark::State& state, const std::string& name, Sizes sizes) {
     count_messages(state, made.routes.size());
 }
 
-void permutation(benchmark::State& state, const std::string& name) {
-    const auto hosts = static_cast<std::size_t>(state.range(0));
-    const auto messages = static_cast<std::size_t>(state.range(1));
-    const Wires made = wires(Permutation::capacities(hosts));
+/// What sharing the links took for each message, and how many flows everything connected had when all had started.
+void count_work(benchmark::State& state, const Engine& engine, std::size_t messages) {
+    if (const auto* fluid = dynamic_cast<const FluidEngine*>(&engine)) {
+        const SharedLinks::Work& work = fluid->work();
+        const auto per_message = [messages](std::uint64_t count) {
+            return static_cast<double>(count) / static_cast<double>(messages);
+        };
+        state.counters["settled"] = per_message(work.settled);
+        state.counters["links_filled"] = per_message(work.links_filled);
+        state.counters["levels_moved"] = per_message(work.levels_moved);
+        state.counters["rates_moved"] = per_message(work.rates_moved);
+        state.counters["connected"] = static_cast<double>(work.most_afresh);
+    }
+}
+
+/// Arguments: GPUs, ports of a switch, messages of each GPU.
+void permutation(benchmark::State& state, const std::string& name, Partners partners) {
+    FatTree tree(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)));
+    std::size_t messages = 0;
     for (auto _ : state) {
-        const auto engine = engine_named(name).make(made.fabric);
-        Permutation events(*engine, made, hosts, messages);
+        const auto engine = engine_named(name).make(tree.fabric);
+        PermutationTraffic events(*engine, tree, partners, static_cast<std::size_t>(state.range(2)));
         events.start();
         benchmark::DoNotOptimize(engine->run(events));
+        messages = events.messages();
+        count_work(state, *engine, messages);
+        state.counters["simulated_s"] = engine->now().value;
     }
     count_messages(state, messages);
 }
@@ -165,11 +141,28 @@ BENCHMARK_CAPTURE(star, fluid_equal, "fluid", Sizes::equal)->Arg(64)->Arg(256)->
 BENCHMARK_CAPTURE(star, simgrid_equal, "simgrid", Sizes::equal)->Arg(64)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(star, fluid_random, "fluid", Sizes::random)->Arg(64)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(star, simgrid_random, "simgrid", Sizes::random)->Arg(64)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(permutation, fluid, "fluid")
-    ->Args({256, 20'000})
-    ->Args({1024, 20'000})
+
+BENCHMARK_CAPTURE(permutation, fluid_fixed, "fluid", Partners::fixed)
+    ->Args({1024, 48, 1000})
+    ->Args({1024, 48, 10})
+    ->Args({1024, 16, 1000})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(permutation, simgrid, "simgrid")->Args({256, 2'000})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, simgrid_fixed, "simgrid", Partners::fixed)
+    ->Args({1024, 48, 10})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, fluid_changing, "fluid", Partners::changing)
+    ->Args({1024, 48, 1000})
+    ->Args({1024, 48, 2})
+    ->Args({1024, 16, 1000})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, simgrid_changing, "simgrid", Partners::changing)
+    ->Args({1024, 48, 2})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, fluid_changing_at_cost, "fluid", Partners::changing_at_cost)
+    ->Args({1024, 48, 1000})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace lockstep::engine

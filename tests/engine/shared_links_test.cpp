@@ -86,6 +86,84 @@ TEST_CASE("SharedLinks: rates after any changes are those of starting afresh", "
     }
 }
 
+TEST_CASE("SharedLinks: many changes at once, then few, come to the same rates as starting afresh", "[engine]") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        CAPTURE(seed);
+        Dice dice(seed);
+        const std::size_t wires = 10 + dice.below(100);
+        const std::vector<double> capacities = random_capacities(dice, wires);
+        SharedLinks links(capacities);
+        const std::size_t most = 100 + dice.below(100);
+        const std::vector<Transfer> kinds = random_transfers(dice, wires, most);
+        std::vector<bool> is_under_way(most, false);
+        for (int instant = 0; instant < 12; ++instant) {
+            CAPTURE(instant);
+            // Every third instant turns half of all flows over, the others two of them.
+            std::vector<bool> is_touched(most, false);
+            for (std::size_t change = instant % 3 == 0 ? most / 2 : 2; change > 0; --change) {
+                const std::size_t flow = dice.below(most);
+                if (!is_touched[flow]) {
+                    is_touched[flow] = true;
+                    if (is_under_way[flow]) {
+                        links.remove(static_cast<std::uint32_t>(flow));
+                    } else {
+                        links.add(static_cast<std::uint32_t>(flow), route_of(kinds[flow]));
+                    }
+                    is_under_way[flow] = !is_under_way[flow];
+                }
+            }
+            links.settle();
+            std::vector<Transfer> flows;
+            std::vector<std::uint32_t> numbers;
+            for (std::uint32_t flow = 0; flow < most; ++flow) {
+                if (is_under_way[flow]) {
+                    flows.push_back(kinds[flow]);
+                    numbers.push_back(flow);
+                }
+            }
+            const std::vector<double> filled = rates_by_filling(capacities, flows);
+            for (std::size_t i = 0; i < flows.size(); ++i) {
+                CAPTURE(numbers[i]);
+                REQUIRE(links.rate(numbers[i]) == Approx(filled[i]).epsilon(1e-8));
+            }
+        }
+        CHECK(links.work().shared_afresh >= 4);  // at the instants of many changes
+        CHECK(links.work().links_filled > 0);    // at the others
+    }
+}
+
+TEST_CASE("SharedLinks: a change reaches no further than the levels it moves", "[engine]") {
+    // Flow i of a chain of links of 100 crosses links i and i + 1: 50 each. One more flow on link 0 is held to 10 by
+    // a link of its own: link 0 has 90 left for flow 0, which keeps its 50, for link 1 holds it back.
+    const std::size_t wires = 50;
+    std::vector<double> capacities(wires, 100.0);
+    capacities.push_back(10.0);
+    SharedLinks links(capacities);
+    for (std::uint32_t flow = 0; flow + 1 < wires; ++flow) {
+        links.add(flow, route_of({{{flow, 1.0}, {flow + 1, 1.0}}, 0, 0}));
+    }
+    links.settle();
+    const SharedLinks::Work before = links.work();
+    links.add(wires, route_of({{{0, 1.0}, {wires, 1.0}}, 0, 0}));
+    const auto changed = links.settle();
+    CHECK(std::vector<std::uint32_t>(changed.begin(), changed.end()) == std::vector<std::uint32_t>{wires});
+    CHECK(links.rate(wires) == 10);
+    CHECK(links.rate(0) == 50);
+    CHECK(links.work().settled == before.settled + 1);
+    CHECK(links.work().rates_moved == before.rates_moved + 1);
+    CHECK(links.work().links_filled <= before.links_filled + 2);
+
+    // Another on link 0, held back by nothing else: the level there is (100 - 10) / 2 = 45, so that flow 0 gives up 5 of
+    // its 50. Flow 1 could have them on link 1, but link 2 holds it to 50: nobody beyond notices.
+    links.add(wires + 1, route_of({{{0, 1.0}}, 0, 0}));
+    CHECK(links.settle().size() == 2);
+    CHECK(links.rate(wires + 1) == 45);
+    CHECK(links.rate(0) == 45);
+    CHECK(links.rate(1) == 50);
+    CHECK(links.work().rates_moved == before.rates_moved + 3);
+    CHECK(links.work().links_filled <= before.links_filled + 6);
+}
+
 TEST_CASE("SharedLinks: a long chain of bottlenecks settles", "[engine]") {
     // Link i of 100 + i carries a flow of its own and two that each also cross a neighbour: a change at one end reaches
     // the other.

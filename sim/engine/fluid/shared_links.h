@@ -31,7 +31,7 @@ class SharedLinks {
         std::uint64_t levels_moved = 0;   ///< how often that moved it
         std::uint64_t rates_moved = 0;    ///< flows whose rate differed after settle(), new ones included
         std::uint64_t shared_afresh = 0;  ///< how often everything connected was shared afresh
-        std::uint64_t flows_afresh = 0;   ///< flows in those
+        std::uint64_t most_afresh = 0;    ///< the most flows that this took in
     };
 
     /// capacities: by LinkId, in bytes per second. Throws: std::invalid_argument unless each is above 0 and finite.
@@ -114,7 +114,11 @@ class SharedLinks {
     void welcome_newcomers();
     void unsettle_left_links();
     void unsettle(std::uint32_t link);
-    void make_room(std::size_t more);
+    void make_room(std::size_t more) {
+        if (unsettled_.size() < end_unsettled_ + more) {
+            unsettled_.resize(2 * (end_unsettled_ + more));
+        }
+    }
 
     bool changes_are_many() const;
     bool repair();

@@ -21,7 +21,7 @@ constexpr double same_level = 1e-13;
 constexpr double surely_room = 1e-6;
 
 // Levels are repaired one by one until that has looked at this many times the crossings there are.
-constexpr std::size_t most_looks = 2;
+constexpr std::size_t most_looks = 16;
 
 // Doubles of no sign order as their bits do, and among integers the processor chooses without a jump that it would have
 // to guess.
@@ -33,12 +33,6 @@ double from_bits(std::uint64_t value) { return std::bit_cast<double>(value); }
 void SharedLinks::set_open(Link& link) {
     link.level = infinity;
     link.wake_at = surely_room * link.capacity;
-}
-
-void SharedLinks::make_room(std::size_t more) {
-    if (unsettled_.size() < end_unsettled_ + more) {
-        unsettled_.resize(2 * (end_unsettled_ + more));
-    }
 }
 
 /// Requires: the link is idle.
@@ -144,12 +138,14 @@ double SharedLinks::filled_level(std::uint32_t number) {
 double SharedLinks::level_among_all(std::uint32_t number) {
     Link& link = links_[number];
     contender_count_ = 0;
+    double shares = 0.0;
     for (const Occupant& occupant : occupants_of(link)) {
         const Member& member = members_[occupant.flow];
         const double elsewhere = member.rate < link.level ? member.rate : allowed_elsewhere(member, number);
         contenders_[contender_count_++] = {occupant.flow, occupant.share, elsewhere};
+        shares += occupant.share;
     }
-    return level_among_contenders(link, 0.0, 0.0);
+    return level_among_contenders(link, 0.0, link.capacity / shares);
 }
 
 /// Shares among the contenders what the others leave. Each pass takes those who get less elsewhere than the guess for
@@ -248,7 +244,7 @@ void SharedLinks::share_afresh() {
     }
     problem_.solve();
     ++work_.shared_afresh;
-    work_.flows_afresh += reached_flows_.size();
+    work_.most_afresh = std::max<std::uint64_t>(work_.most_afresh, reached_flows_.size());
 
     for (const std::uint32_t number : reached_links_) {
         Link& link = links_[number];
