@@ -139,7 +139,14 @@ std::string Cells::legend() const {
                    : "Cells say whose data it is, - nothing yet.";
     }
     if (explanation_.schedule.ranks <= most_ranks_by_digit) {
-        return "Cells say whose contributions are in: 0·2· those of ranks 0 and 2.";
+        if (explanation_.schedule.ranks < 3) {
+            return "Cells say whose contributions are in: 0· that of rank 0.";
+        }
+        std::string sample = "0·2";
+        for (std::uint32_t rank = 3; rank < explanation_.schedule.ranks; ++rank) {
+            sample += "·";
+        }
+        return fmt::format("Cells say whose contributions are in: {} those of ranks 0 and 2.", sample);
     }
     return "Cells say whose contributions are in: 3-7 those of ranks 3 to 7, round past the last to the first.";
 }

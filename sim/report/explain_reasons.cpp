@@ -15,6 +15,7 @@ using collective::Operation;
 namespace {
 
 constexpr double exact = 1e-9;
+constexpr double rounding = 1e-4;  ///< of chunks that are cut in whole bytes
 
 bool alike(double a, double b, double tolerance) {
     return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
@@ -70,7 +71,6 @@ std::optional<std::string> time_text(const Explanation& explanation) {
     const double part = simulated / book - 1;
     const std::string difference =
         fmt::format("The simulation takes {} {} than the formula", percent(std::abs(part)), part > 0 ? "more" : "less");
-    constexpr double rounding = 1e-4;
     if (std::abs(part) < rounding && explanation.bytes.value % explanation.schedule.chunks != 0) {
         return std::string("The simulation takes what the formula says, but for chunks that are cut in whole bytes.");
     }
@@ -144,7 +144,7 @@ std::optional<std::string> busbw_text(const Explanation& explanation) {
         text += fmt::format(" The busiest rank moves {:.4g} bytes for each instead.", moved);
     } else if (*busbw < rate * (1 - exact)) {
         text += explanation.cost && alike(explanation.run->time.value,
-                                          collective::time_of(*explanation.cost, *explanation.model).value, exact)
+                                          collective::time_of(*explanation.cost, *explanation.model).value, rounding)
                     ? " The rest is latency: with more data it vanishes."
                     : " The rest is latency, and waiting for links that others use.";
     }
