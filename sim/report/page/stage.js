@@ -172,22 +172,31 @@ class Stage {
     const moves = lesson.steps[step].moves.filter((move) => move.route !== undefined);
     const parts = moves.reduce((sum, move) => sum + lesson.routes[move.route].length, 0);
     const onlyFirst = parts > mostParts;
-    this.isCrowded = parts > mostLabels && moves.length > mostLabels / 2;
+    const isSwitchedRoute = (route) => lesson.routes[route][0]?.leg !== "whole";
+    const labels = moves.reduce((sum, move) => sum + (isSwitchedRoute(move.route) ? lesson.routes[move.route].length : 1), 0);
+    this.isCrowded = labels > mostLabels;
     const ofSender = new Map();
     const ofRoute = new Map();
+    // Those that share a link begin one after the other, so that they are seen side by side.
+    const queue = (key, of) => {
+      const turn = of.get(key) ?? 0;
+      of.set(key, turn + 1);
+      return turn;
+    };
     for (const move of moves) {
       if (this.messages.length >= mostMessages) break;
-      const sender = move.from.length === 1 ? move.from[0] : -1 - move.to[0];
-      const turn = ofSender.get(sender) ?? 0;
-      const place = ofRoute.get(move.route) ?? 0;
-      ofSender.set(sender, turn + 1);
-      ofRoute.set(move.route, place + 1);
+      const sender = `rank ${move.from[0]}`;
+      const isSwitched = isSwitchedRoute(move.route);
+      const ofMove = isSwitched ? 0 : queue(sender, ofSender);
+      const place = queue(move.route, ofRoute);
       lesson.routes[move.route].forEach((path, at) => {
-        const isSwitched = path.leg !== "whole";
         if (onlyFirst && at > 0 && !isSwitched) return;
+        const key = isSwitched ? `${path.leg} ${path.links[0]}` : sender;
+        const turn = isSwitched ? queue(key, ofSender) : ofMove;
         const mark = this.messageMark(move, !this.isCrowded && (at === 0 || isSwitched));
         this.flight.append(mark);
-        this.messages.push({ mark, track: this.trackOf(move.route, at), leg: path.leg, sender, turn, place });
+        this.messages.push({ mark, track: this.trackOf(move.route, at), leg: path.leg, sender: key, turn,
+                             place: isSwitched ? turn : place });
       });
     }
     for (const message of this.messages) message.of = ofSender.get(message.sender);
