@@ -104,7 +104,7 @@ int export_schedule(const ExportOptions& options) {
     }
     const collective::Schedule schedule = schedule_named(data, query);
     const std::string summary =
-        fmt::format("{} of {} on {} rank{}, as lockstep export writes it", collective::name_of(schedule.operation),
+        fmt::format("{} by {} on {} rank{}, from lockstep export", collective::name_of(schedule.operation),
                     schedule.algorithm, schedule.ranks, schedule.ranks == 1 ? "" : "s");
     const std::vector<Output> outputs{{options.target, [&](std::ostream& out) {
                                            if (format == Format::yaml) {

@@ -66,7 +66,7 @@ TEST_CASE("export: to standard output, for a topology, with pieces", "[cli]") {
     CHECK(ring.exit_code == 0);
     CHECK(ring.out ==
           "name: ring\n"
-          "summary: \"all_gather of ring on 3 ranks, as lockstep export writes it\"\n"
+          "summary: \"all_gather by ring on 3 ranks, from lockstep export\"\n"
           "operation: all_gather\n"
           "ranks: 3\n"
           "chunks: 3\n"

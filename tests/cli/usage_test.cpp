@@ -43,7 +43,7 @@ TEST_CASE("lockstep: says its version", "[cli]") {
 
 TEST_CASE("lockstep: a command line that means nothing says what would", "[cli][error]") {
     check_refusal(GENERATE(
-        Refusal{"lockstep", "expected a command: run, collective, topology, list"},
+        Refusal{"lockstep", "expected a command: run, collective, topology, explain, verify, import, export, list"},
         Refusal{"lockstep rnu a b", "did you mean `run`"},
         Refusal{"lockstep topology", "expected a command: show, check"},
         Refusal{"lockstep topology sohw dgx-h100", "did you mean `show`"}, Refusal{"lockstep run dgx-h100", "WORKLOAD"},
@@ -52,7 +52,7 @@ TEST_CASE("lockstep: a command line that means nothing says what would", "[cli][
         Refusal{"lockstep collective dgx-h100 --algorithms=ring", "did you mean `--algorithm`"},
         Refusal{"lockstep collective dgx-h100 --json", "--json"},
         Refusal{"lockstep collective dgx-h100 --trace t.json", "--trace"},
-        Refusal{"lockstep list", "algorithms, topologies, workloads, devices, networks, engines"},
+        Refusal{"lockstep list", "algorithms, schedules, topologies, workloads, devices, networks, engines"},
         Refusal{"lockstep list --json", "--json"}, Refusal{"lockstep topology show", "`lockstep list topologies`"},
         Refusal{"lockstep run dgx-h100", "`lockstep list workloads`"},
         Refusal{"lockstep run dgx-h100 toy-ddp --ranks 4", "--set ranks=VALUE"},

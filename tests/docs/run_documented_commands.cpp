@@ -4,6 +4,7 @@
 // continued where they end in a backslash. They run one after the other in a scratch folder in which the shipped
 // folders can be reached by the same relative paths as in the source folder. After `console` may stand `exact` (the
 // lines up to the next command are compared with what it prints) and `exit=N` (the exit code expected; 0 if absent).
+// A block fenced as ```yaml NAME is a file of that name, there for the commands below it.
 
 #include <array>
 #include <cstdio>
@@ -33,6 +34,7 @@ struct Command {
     int exit_code = 0;
     Comparison comparison = Comparison::none;
     std::string output;  ///< as the page shows it
+    std::string file;    ///< no command but a file of that name; `text` is what is in it
 };
 
 constexpr std::string_view fence = "```";
@@ -74,6 +76,7 @@ std::vector<Command> commands_of(const std::string& page) {
         throw std::runtime_error(fmt::format("cannot read {}", page));
     }
     constexpr std::string_view opening = "```console";
+    constexpr std::string_view file_opening = "```yaml ";
     std::vector<Command> commands;
     Command model;
     bool in_block = false;
@@ -81,6 +84,15 @@ std::vector<Command> commands_of(const std::string& page) {
     int number = 0;
     for (std::string line; std::getline(in, line);) {
         ++number;
+        if (!in_block && line.starts_with(file_opening)) {
+            Command& file = commands.emplace_back();
+            file.file = line.substr(file_opening.size());
+            for (file.line = number; std::getline(in, line) && !line.starts_with(fence); ++number) {
+                file.text += line + '\n';
+            }
+            ++number;
+            continue;
+        }
         if (!in_block) {
             in_block = line.starts_with(opening);
             if (in_block) {
@@ -174,6 +186,10 @@ int check_page(const std::string& lockstep, const std::string& source, const std
     const Scratch scratch(fs::absolute(source));
     int wrong = 0;
     for (const Command& command : commands) {
+        if (!command.file.empty()) {
+            std::ofstream(command.file) << command.text;
+            continue;
+        }
         const std::string problem = complaint(command, outcome_of(command.text));
         fmt::print("{} {}:{}: {}\n", problem.empty() ? "ok   " : "WRONG", page, command.line, command.text);
         if (!problem.empty()) {
