@@ -39,8 +39,10 @@ TEST_CASE("docs: the example algorithm is proved and takes what it says", "[docs
     CHECK(static_cast<double>(proof.messages) == algorithm.messages(communicator, request));
     if (ranks > 1) {
         fabric::Router router(fabric, fabric.routing(), 1);
-        const auto run = replay::run_schedule(communicator, schedule, request.bytes,
-                                              {engine::engine_named("fluid").make, &router, {}});
+        replay::Settings settings;
+        settings.make_engine = engine::engine_named("fluid").make;
+        settings.router = &router;
+        const auto run = replay::run_schedule(communicator, schedule, request.bytes, settings);
         // Two latencies of two links of 1 us; n-1 vectors of 20 us in and out.
         CHECK(run.time.value == Approx(4e-6 + 2 * (ranks - 1) * 20e-6).epsilon(1e-9));
         const collective::Cost cost = algorithm.cost(communicator, request);
