@@ -13,14 +13,15 @@ using namespace lockstep::collective;
 
 namespace {
 
-constexpr const char* ring_like[] = {"ring", "bidirectional-ring", "chain", "hierarchical", "blueconnect", "torus",
-                                     "swing"};
+const std::vector<const char*> ring_like{"ring", "bidirectional-ring", "chain", "hierarchical", "blueconnect", "torus",
+                                         "swing"};
 
 /// Everything that can serve, and that does something with the tuning. Returns: how many did.
-std::size_t prove_all(const Communicator& communicator, const Tuning& tuning, std::int64_t bytes, RankId root = {}) {
+std::size_t prove_all(const Communicator& communicator, const Tuning& tuning, std::int64_t bytes, RankId root = {},
+                      const std::vector<const char*>& names = ring_like) {
     const auto ranks = static_cast<std::uint32_t>(communicator.size());
     std::size_t count = 0;
-    for (const char* name : ring_like) {
+    for (const char* name : names) {
         const Algorithm& algorithm = algorithm_named(name);
         for (const Operation operation : algorithm.operations) {
             Request request = plain_request(operation, ranks, {bytes}, root);
@@ -40,12 +41,12 @@ TEST_CASE("ring algorithms: deliver in pieces, for every number of ranks and eve
     const auto ranks = GENERATE(range(1U, 10U), 16U);
     const auto fabric = single_switch(ranks);
     const Communicator communicator = everybody(fabric);
-    for (std::uint32_t root = 0; root < ranks; ++root) {
-        for (const std::uint32_t pieces : {1U, 2U, 5U}) {
-            // Ring 10 operations, bidirectional ring 3, chain 3, swing 3; a grid is a matter of asking, or of two
-            // GPUs that are linked.
-            CHECK(prove_all(communicator, {.pieces = pieces}, 10'007, id_at<RankId>(root)) >= 19);
-        }
+    // Every root with some number of pieces, and every number of pieces with some root.
+    for (std::uint32_t root = 0; root < std::max(ranks, 3U); ++root) {
+        const std::uint32_t pieces = root % 3 == 0 ? 1 : 2 * (root % 3) + 1;
+        // Ring 10 operations, bidirectional ring 3, chain 3, swing 3; a grid is a matter of asking, or of two GPUs that
+        // are linked.
+        CHECK(prove_all(communicator, {.pieces = pieces}, 10'007, id_at<RankId>(root % ranks)) >= 19);
     }
 }
 
@@ -72,12 +73,14 @@ TEST_CASE("ring algorithms: deliver over any dimensions asked for", "[collective
     const auto pieces = GENERATE(1U, 3U);
     CAPTURE(dimensions, pieces);
     const auto fabric = dgx_cluster(3, 4, Island::switched);
-    CHECK(prove_all(everybody(fabric), {.pieces = pieces, .dimensions = dimensions}, 60'006) >= 20);
+    // Swing needs them even, or one of them.
+    CHECK(prove_all(everybody(fabric), {.pieces = pieces, .dimensions = dimensions}, 60'006, {},
+                    {"blueconnect", "torus", "swing"}) >= 6);
 }
 
 TEST_CASE("ring algorithms: deliver on nodes of any size and number", "[collective][proof]") {
-    const auto nodes = GENERATE(2U, 3U, 5U);
-    const auto gpus = GENERATE(2U, 3U, 4U);
+    const auto nodes = GENERATE(2U, 3U);
+    const auto gpus = GENERATE(2U, 3U);
     const auto island = GENERATE(Island::switched, Island::loop);
     CAPTURE(nodes, gpus, island);
     const auto fabric = dgx_cluster(nodes, gpus, island);
@@ -89,7 +92,7 @@ TEST_CASE("ring algorithms: deliver to ranks in any order", "[collective][proof]
     const auto island = GENERATE(Island::switched, Island::loop);
     const auto fabric = dgx_cluster(3, 4, island);
     Draw draw(17);
-    for (int trial = 0; trial < 8; ++trial) {
+    for (int trial = 0; trial < 3; ++trial) {
         std::vector<VertexId> gpus(fabric.gpus().begin(), fabric.gpus().end());
         for (std::uint32_t i = 11; i > 0; --i) {
             std::swap(gpus[i], gpus[draw.below(i + 1)]);

@@ -156,16 +156,14 @@ TEST_CASE("torus: bytes and steps", "[torus]") {
     CHECK(proof.depth == 18);
 }
 
-TEST_CASE("grid algorithms: deliver on tori and grids of any extents", "[collective][proof][torus]") {
-    const auto extents = GENERATE(Extents{2}, Extents{5}, Extents{2, 2}, Extents{3, 4}, Extents{4, 2, 3}, Extents{1, 6},
-                                  Extents{2, 3, 1, 2}, Extents{4, 4});
-    const auto wrap = GENERATE(Wrap::all, Wrap::none);
-    const auto pieces = GENERATE(as<std::optional<std::uint32_t>>(), std::nullopt, 3U);
-    CAPTURE(extents, wrap, pieces.value_or(0));
-    const auto ordered = grid(extents, wrap);
-    const auto scattered = scattered_grid(extents, wrap, 11);
-    for (const fabric::Fabric* fabric : {&ordered, &scattered}) {
-        const Communicator communicator = everybody(*fabric);
+namespace {
+
+/// Proves what works dimension by dimension on a torus and a grid of these extents.
+void prove_on_grids(const Extents& extents, std::optional<std::uint32_t> pieces) {
+    for (const Wrap wrap : {Wrap::all, Wrap::none}) {
+        CAPTURE(extents, wrap, pieces.value_or(0));
+        const auto fabric = pieces ? grid(extents, wrap) : scattered_grid(extents, wrap, 11);
+        const Communicator communicator = everybody(fabric);
         for (const char* name : {"torus", "blueconnect", "swing", "bidirectional-ring", "chain"}) {
             const Algorithm& algorithm = algorithm_named(name);
             for (const Operation operation : algorithm.operations) {
@@ -181,6 +179,32 @@ TEST_CASE("grid algorithms: deliver on tori and grids of any extents", "[collect
             }
         }
     }
+}
+
+}  // namespace
+
+TEST_CASE("grid algorithms: deliver on tori and grids of one and two dimensions", "[collective][proof][torus]") {
+    const auto extents = GENERATE(Extents{2}, Extents{5}, Extents{2, 2}, Extents{3, 4}, Extents{1, 6});
+    prove_on_grids(extents, std::nullopt);
+}
+
+TEST_CASE("grid algorithms: deliver on tori and grids of one and two dimensions in pieces",
+          "[collective][proof][torus]") {
+    const auto extents = GENERATE(Extents{2}, Extents{5}, Extents{2, 2}, Extents{3, 4});
+    prove_on_grids(extents, 3);
+}
+
+TEST_CASE("grid algorithms: deliver on a torus and a grid of equal extents", "[collective][proof][torus]") {
+    prove_on_grids({4, 4}, std::nullopt);
+    prove_on_grids({4, 4}, 2);
+}
+
+TEST_CASE("grid algorithms: deliver on tori and grids of three dimensions", "[collective][proof][torus]") {
+    prove_on_grids({3, 2, 3}, std::nullopt);
+}
+
+TEST_CASE("grid algorithms: deliver on tori and grids of three dimensions in pieces", "[collective][proof][torus]") {
+    prove_on_grids({2, 3, 1, 2}, 2);
 }
 
 TEST_CASE("blueconnect: dimensions go on within what earlier ones have left", "[replay][torus]") {
