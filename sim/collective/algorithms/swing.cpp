@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
 
@@ -93,7 +92,23 @@ struct Plan {
     std::vector<Way> ways = {};          ///< one channel each
     Operation operation = Operation::all_reduce;
 
-    std::uint32_t ranks() const { return grid.size() + (outside ? 1 : 0); }
+    /// Of an all-reduce over powers of two it does not matter whose block is where: by way and point, a numbering by
+    /// which all that is given in one message is consecutive. Else none, and messages are lists of blocks.
+    std::vector<std::vector<std::uint32_t>> numbers = {};
+
+    /// A coordinate that a point's pattern names by an offset: mirrored for odd coordinates, and once more on mirrored
+    /// ways.
+    std::uint32_t coordinate_at(std::size_t way, std::uint32_t point, std::size_t dimension,
+                                std::uint32_t offset) const {
+        const std::uint32_t extent = grid.extent(dimension);
+        const std::uint32_t at = grid.coordinate(point, dimension);
+        const bool mirrored = (at % 2 == 1) != ways[way].mirrored;
+        return (mirrored ? at + extent - offset : at + offset) % extent;
+    }
+    std::uint32_t partner(std::size_t way, std::uint32_t point, const Exchange& exchange) const {
+        const std::uint32_t offset = patterns[exchange.dimension].partner[exchange.step];
+        return grid.moved(point, exchange.dimension, coordinate_at(way, point, exchange.dimension, offset));
+    }
     std::uint32_t chunk_of(RankId owner, std::size_t way) const {
         return static_cast<std::uint32_t>(index(owner) * ways.size() + way);
     }
@@ -137,6 +152,25 @@ std::vector<Way> ways_through(const std::vector<Pattern>& patterns, bool both_wa
     return ways;
 }
 
+/// The numbering of points by which what each has before an exchange of the all-gather is consecutive: exchange by
+/// exchange the points fall into two halves, of which the one with the least point comes first.
+std::vector<std::uint32_t> halves_first(const Plan& plan, std::size_t way) {
+    const std::vector<Exchange>& exchanges = plan.ways[way].exchanges;
+    std::vector<std::uint32_t> least(plan.grid.size());  // of the points with which each shares a half
+    std::iota(least.begin(), least.end(), 0U);
+    std::vector<std::uint32_t> number(plan.grid.size(), 0);
+    for (std::size_t at = exchanges.size(); at-- > 0;) {
+        std::vector<std::uint32_t> joined(least.size());
+        for (std::uint32_t point = 0; point < least.size(); ++point) {
+            const std::uint32_t other = least[plan.partner(way, point, exchanges[at])];
+            number[point] |= (least[point] > other ? 1U : 0U) << (exchanges.size() - 1 - at);
+            joined[point] = std::min(least[point], other);
+        }
+        least = std::move(joined);
+    }
+    return number;
+}
+
 /// Requires: two ranks or more, and dimensions that serve.
 Plan plan_for(const Communicator& communicator, const Request& request) {
     const auto& asked = request.tuning.dimensions;
@@ -161,6 +195,11 @@ Plan plan_for(const Communicator& communicator, const Request& request) {
         plan.patterns.push_back(pattern_of(dimension.extent));
     }
     plan.ways = ways_through(plan.patterns, both_ways);
+    if (plan.operation == Operation::all_reduce && !outside && std::has_single_bit(plan.grid.size())) {
+        for (std::size_t way = 0; way < plan.ways.size(); ++way) {
+            plan.numbers.push_back(halves_first(plan, way));
+        }
+    }
     return plan;
 }
 
@@ -184,28 +223,17 @@ class Program {
     }
 
   private:
-    using List = std::shared_ptr<const std::vector<std::uint32_t>>;
-
     const Way& way() const { return plan_.ways[way_]; }
-
-    /// A coordinate that a point's pattern names by an offset: mirrored for odd coordinates, and once more on mirrored
-    /// ways.
-    std::uint32_t coordinate_at(std::uint32_t point, std::size_t dimension, std::uint32_t offset) const {
-        const std::uint32_t extent = plan_.grid.extent(dimension);
-        const std::uint32_t at = plan_.grid.coordinate(point, dimension);
-        const bool mirrored = (at % 2 == 1) != way().mirrored;
-        return (mirrored ? at + extent - offset : at + offset) % extent;
-    }
-
-    std::uint32_t partner(std::uint32_t point, const Exchange& exchange) const {
-        const std::uint32_t offset = plan_.patterns[exchange.dimension].partner[exchange.step];
-        return plan_.grid.moved(point, exchange.dimension, coordinate_at(point, exchange.dimension, offset));
-    }
 
     /// What `point` gives its partner in the all-gather's exchange number `at`: the blocks along the dimension that the
     /// partner lacks, times what both have along the others by then.
-    List given(std::uint32_t point, std::size_t at) const {
+    Instruction given(std::uint32_t point, std::size_t at) const {
         const RankGrid& grid = plan_.grid;
+        if (!plan_.numbers.empty()) {
+            const std::size_t later = way().exchanges.size() - 1 - at;
+            const std::uint32_t first = plan_.numbers[way_][point] >> later << later;
+            return {.chunk = {.offset = static_cast<std::uint32_t>(way_) * grid.size() + first}, .count = 1U << later};
+        }
         std::vector<std::uint32_t> done(grid.dimension_count(), 0);
         for (std::size_t before = 0; before < at; ++before) {
             done[way().exchanges[before].dimension] += 1;
@@ -219,7 +247,7 @@ class Program {
             moved.reserve(points.size() * offsets.size());
             for (const std::uint32_t from : points) {
                 for (const std::uint32_t offset : offsets) {
-                    moved.push_back(grid.moved(from, d, coordinate_at(point, d, offset)));
+                    moved.push_back(grid.moved(from, d, plan_.coordinate_at(way_, point, d, offset)));
                 }
             }
             points = std::move(moved);
@@ -227,18 +255,22 @@ class Program {
         for (std::uint32_t& block : points) {
             block = plan_.chunk_of(plan_.grid.rank_at(block), way_);
         }
-        return std::make_shared<const std::vector<std::uint32_t>>(std::move(points));
+        return {.chunks = std::make_shared<const std::vector<std::uint32_t>>(std::move(points))};
     }
 
-    void exchange(RankId with, List sent, Verb take, List taken) {
-        block_.body.push_back({.peer = with, .chunks = std::move(sent)});
-        block_.body.push_back({.verb = take, .peer = with, .chunks = std::move(taken)});
+    void exchange(RankId with, Instruction sent, Verb take, Instruction taken) {
+        sent.verb = Verb::send;
+        sent.peer = with;
+        taken.verb = take;
+        taken.peer = with;
+        block_.body.push_back(std::move(sent));
+        block_.body.push_back(std::move(taken));
     }
 
     void reduce_scatter() {
         for (std::size_t at = 0; rank_ != plan_.outside && at < way().exchanges.size(); ++at) {
             const std::uint32_t point = plan_.grid.point_of(rank_);
-            const std::uint32_t other = partner(point, way().exchanges[at]);
+            const std::uint32_t other = plan_.partner(way_, point, way().exchanges[at]);
             // The all-gather backwards: what the other would give is what it is owed.
             exchange(plan_.grid.rank_at(other), given(other, at), Verb::receive_reduce, given(point, at));
         }
@@ -247,7 +279,7 @@ class Program {
     void all_gather() {
         for (std::size_t at = way().exchanges.size(); rank_ != plan_.outside && at-- > 0;) {
             const std::uint32_t point = plan_.grid.point_of(rank_);
-            const std::uint32_t other = partner(point, way().exchanges[at]);
+            const std::uint32_t other = plan_.partner(way_, point, way().exchanges[at]);
             exchange(plan_.grid.rank_at(other), given(point, at), Verb::receive, given(other, at));
         }
     }
