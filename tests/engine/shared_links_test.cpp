@@ -20,13 +20,15 @@ fabric::Route route_of(const Transfer& transfer) {
 }
 
 TEST_CASE("SharedLinks: rates after any changes are those of starting afresh", "[engine]") {
+    const std::size_t patience = GENERATE(0U, 1U, 16U);  // always afresh, sometimes, hardly ever
+    CAPTURE(patience);
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         CAPTURE(seed);
         Dice dice(seed);
         // From few long chains to many short ones: regions small and large.
         const std::size_t wires = 2 + dice.below(60);
         const std::vector<double> capacities = random_capacities(dice, wires);
-        SharedLinks links(capacities);
+        SharedLinks links(capacities, patience);
         const std::size_t most = 1 + dice.below(60);
         std::vector<Transfer> kinds = random_transfers(dice, wires, 2 * most);
         std::vector<std::size_t> kind(most, 0);
@@ -87,12 +89,15 @@ TEST_CASE("SharedLinks: rates after any changes are those of starting afresh", "
 }
 
 TEST_CASE("SharedLinks: many changes at once, then few, come to the same rates as starting afresh", "[engine]") {
+    const std::size_t patience = GENERATE(1U, 16U);
+    CAPTURE(patience);
+    std::uint64_t shared_afresh = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         CAPTURE(seed);
         Dice dice(seed);
         const std::size_t wires = 10 + dice.below(100);
         const std::vector<double> capacities = random_capacities(dice, wires);
-        SharedLinks links(capacities);
+        SharedLinks links(capacities, patience);
         const std::size_t most = 100 + dice.below(100);
         const std::vector<Transfer> kinds = random_transfers(dice, wires, most);
         std::vector<bool> is_under_way(most, false);
@@ -127,9 +132,10 @@ TEST_CASE("SharedLinks: many changes at once, then few, come to the same rates a
                 REQUIRE(links.rate(numbers[i]) == Approx(filled[i]).epsilon(1e-8));
             }
         }
-        CHECK(links.work().shared_afresh >= 4);  // at the instants of many changes
-        CHECK(links.work().links_filled > 0);    // at the others
+        CHECK(links.work().links_filled > 0);
+        shared_afresh += links.work().shared_afresh;
     }
+    CHECK((patience == 16 || shared_afresh > 0));
 }
 
 TEST_CASE("SharedLinks: a change reaches no further than the levels it moves", "[engine]") {
@@ -153,8 +159,8 @@ TEST_CASE("SharedLinks: a change reaches no further than the levels it moves", "
     CHECK(links.work().rates_moved == before.rates_moved + 1);
     CHECK(links.work().links_filled <= before.links_filled + 2);
 
-    // Another on link 0, held back by nothing else: the level there is (100 - 10) / 2 = 45, so that flow 0 gives up 5 of
-    // its 50. Flow 1 could have them on link 1, but link 2 holds it to 50: nobody beyond notices.
+    // Another on link 0, held back by nothing else: the level there is (100 - 10) / 2 = 45, so that flow 0 gives up 5
+    // of its 50. Flow 1 could have them on link 1, but link 2 holds it to 50: nobody beyond notices.
     links.add(wires + 1, route_of({{{0, 1.0}}, 0, 0}));
     CHECK(links.settle().size() == 2);
     CHECK(links.rate(wires + 1) == 45);

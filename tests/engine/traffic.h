@@ -43,6 +43,18 @@ struct FatTree {
     }
 };
 
+/// A random permutation of 0 .. size - 1 that leaves nothing in its place.
+inline std::vector<std::size_t> random_permutation(std::size_t size, Dice& dice) {
+    std::vector<std::size_t> to(size);
+    for (std::size_t at = 0; at < size; ++at) {
+        to[at] = at;
+    }
+    for (std::size_t at = size; at-- > 1;) {  // Sattolo's shuffle: one cycle
+        std::swap(to[at], to[dice.below(at)]);
+    }
+    return to;
+}
+
 /// Whom the messages of one GPU go to.
 enum class Partners : std::uint8_t {
     fixed,             ///< all to the GPU that one random permutation says, over one connection
@@ -60,7 +72,7 @@ class PermutationTraffic : public Events {
         Dice dice(1);
         routes_.resize(partners == Partners::fixed ? 1 : permutations);
         for (auto& routes : routes_) {
-            const std::vector<std::size_t> to = permutation(gpus.size(), dice);
+            const std::vector<std::size_t> to = random_permutation(gpus.size(), dice);
             for (std::size_t from = 0; from < gpus.size(); ++from) {
                 routes.push_back(&tree.router.route(gpus[from], gpus[to[from]], 0, {}));
             }
@@ -106,17 +118,6 @@ class PermutationTraffic : public Events {
         const fabric::Route* route;
     };
 
-    /// Nobody sends to itself.
-    static std::vector<std::size_t> permutation(std::size_t size, Dice& dice) {
-        std::vector<std::size_t> to(size);
-        for (std::size_t at = 0; at < size; ++at) {
-            to[at] = at;
-        }
-        for (std::size_t at = size; at-- > 1;) {  // Sattolo: one cycle
-            std::swap(to[at], to[dice.below(at)]);
-        }
-        return to;
-    }
     static std::uint64_t draw(Sender& sender) {  // splitmix64
         std::uint64_t bits = (sender.state += 0x9e3779b97f4a7c15U);
         bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;

@@ -18,12 +18,10 @@ constexpr double same_rate = 1e-13;
 // How many leavers with the same first link are looked at for one with the same route.
 constexpr int most_leavers_tried = 8;
 
-// More changes at one instant than this part of the flows are not settled link by link.
-constexpr std::size_t many_changes_part = 8;
-
 }  // namespace
 
-SharedLinks::SharedLinks(const std::vector<double>& capacities) : free_places_(32), loads_(capacities.size(), 0) {
+SharedLinks::SharedLinks(const std::vector<double>& capacities, std::size_t patience)
+    : free_places_(32), loads_(capacities.size(), 0), patience_(patience) {
     links_.reserve(capacities.size());
     for (std::size_t link = 0; link < capacities.size(); ++link) {
         const double capacity = capacities[link];
@@ -99,7 +97,6 @@ void SharedLinks::add(std::uint32_t flow, const fabric::Route& route) {
         occupants_[link.first + link.count] = {flow, member.first + part, share};
         ++link.count;
     }
-    ++under_way_;
     crossings_under_way_ += count;
     newcomers_.push_back(flow);
 }
@@ -150,12 +147,11 @@ std::span<const std::uint32_t> SharedLinks::settle() {
     steps_ = 0;
     moved_.clear();
     unlink_leavers();
-    const bool are_many = changes_are_many();
     welcome_newcomers();
     unsettle_left_links();
     if (end_unsettled_ > 0) {
         ++work_.settled;
-        if (are_many || !repair()) {
+        if (!repair()) {
             share_afresh();
         }
         next_unsettled_ = 0;
@@ -184,15 +180,9 @@ void SharedLinks::unlink_leavers() {
             crossings_[last.crossing].position = crossing.position;
             link.room += crossing.share * member.rate;
         }
-        --under_way_;
         crossings_under_way_ -= member.count;
     }
     leavers_.resize(kept);
-}
-
-bool SharedLinks::changes_are_many() const {
-    const std::size_t changes = newcomers_.size() + leavers_.size();
-    return changes > few_changes && changes > under_way_ / many_changes_part;
 }
 
 /// Gives new flows the rate that levels as they are allow, and unsettles the links they share.

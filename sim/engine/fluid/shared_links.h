@@ -34,8 +34,10 @@ class SharedLinks {
         std::uint64_t most_afresh = 0;    ///< the most flows that this took in
     };
 
-    /// capacities: by LinkId, in bytes per second. Throws: std::invalid_argument unless each is above 0 and finite.
-    explicit SharedLinks(const std::vector<double>& capacities);
+    /// capacities: by LinkId, in bytes per second. patience: how many times the crossings under way may be looked at
+    /// link by link before everything connected is shared afresh. Throws: std::invalid_argument unless each capacity is
+    /// above 0 and finite.
+    explicit SharedLinks(const std::vector<double>& capacities, std::size_t patience = 16);
 
     /// Requires: the flow is not under way; if it was, settle() came between. `route` has links, all of the fabric, and
     /// shares above 0.
@@ -57,8 +59,6 @@ class SharedLinks {
   private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    /// So many changes at one instant are always settled link by link.
-    static constexpr std::size_t few_changes = 16;
 
     /// One link of one flow; a flow's crossings are neighbours.
     struct Crossing {
@@ -120,7 +120,6 @@ class SharedLinks {
         }
     }
 
-    bool changes_are_many() const;
     bool repair();
     double filled_level(std::uint32_t number);
     double level_among_all(std::uint32_t number);
@@ -145,7 +144,6 @@ class SharedLinks {
     std::vector<std::vector<std::uint32_t>> free_blocks_;  // by number of crossings
     std::vector<double> told_rates_;  // by flow: the rate when settle() last listed it, rounding aside the present one
     std::vector<std::uint32_t> next_leaver_;  // by leaver: another whose route starts with the same link
-    std::size_t under_way_ = 0;
     std::size_t crossings_under_way_ = 0;
 
     std::vector<std::uint32_t> newcomers_;
@@ -160,6 +158,7 @@ class SharedLinks {
     std::vector<std::uint32_t> moved_;  // flows whose rate moved in this round
     std::vector<Contender> contenders_;
     std::size_t contender_count_ = 0;
+    std::size_t patience_;
     std::size_t steps_ = 0;  // crossings looked at in this round
     Work work_;
 

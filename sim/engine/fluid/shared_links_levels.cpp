@@ -20,9 +20,6 @@ constexpr double same_level = 1e-13;
 // added up: the roundings of a billion moves are far less.
 constexpr double surely_room = 1e-6;
 
-// Levels are repaired one by one until that has looked at this many times the crossings there are.
-constexpr std::size_t most_looks = 16;
-
 // Doubles of no sign order as their bits do, and among integers the processor chooses without a jump that it would have
 // to guess.
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
@@ -64,7 +61,7 @@ double SharedLinks::allowed_elsewhere(const Member& member, std::uint32_t but) {
 /// unsettled: what is wrong at first is put right later, the smallest level in the first pass and at least the next in
 /// each pass. Returns: false if it gave up because that takes too long.
 bool SharedLinks::repair() {
-    const std::size_t most_steps = most_looks * crossings_under_way_ + few_changes * few_changes;
+    const std::size_t most_steps = patience_ * crossings_under_way_;
     for (; next_unsettled_ < end_unsettled_; ++next_unsettled_) {
         if (steps_ > most_steps) {
             return false;

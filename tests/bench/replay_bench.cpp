@@ -1,0 +1,105 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/engine/traffic.h"
+#include <benchmark/benchmark.h>
+
+#include "sim/base/data_files.h"
+#include "sim/base/yaml.h"
+#include "sim/collective/communicator.h"
+#include "sim/engine/engines.h"
+#include "sim/fabric/load_fabric.h"
+#include "sim/replay/replay.h"
+
+namespace lockstep::replay {
+namespace {
+
+using collective::Verb;
+
+void report(benchmark::State& state, const CollectiveRun& run) {
+    state.counters["messages/s"] = benchmark::Counter(static_cast<double>(run.simulator.simulated_messages),
+                                                      benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["simulated_s"] = run.time.value;
+}
+
+/// Argument: nodes of 8 GPUs.
+void ring(benchmark::State& state, const std::string& engine) {
+    const DataFiles data = DataFiles::locate();
+    YamlFile file = YamlFile::load(data.resolve("topologies", "dgx-h100"));
+    file.parameters().set("nodes", std::to_string(state.range(0)));
+    const fabric::Fabric fabric = fabric::load_fabric(file, data);
+    const collective::Communicator communicator(fabric, collective::default_placement(fabric, {}));
+    fabric::Router router(fabric, fabric.routing(), 1);
+    const Settings settings{.make_engine = engine::engine_named(engine).make, .router = &router, .on_progress = {}};
+    const collective::Request request{.operation = collective::Operation::all_reduce, .bytes = Bytes{1 << 30}};
+    CollectiveRun run;
+    for (auto _ : state) {
+        run = run_collective(communicator, request, "ring", settings);
+    }
+    report(state, run);
+}
+
+constexpr std::uint32_t most_chunks = 10;
+
+/// A schedule in which each rank sends messages of 1 to 10 chunks to the rank that `to` names, all over one connection.
+/// Whole programs, without loops: each size is drawn by itself.
+collective::Schedule permutation_schedule(std::vector<std::size_t> to, std::size_t messages) {
+    collective::Schedule schedule{.algorithm = "permutation",
+                                  .operation = collective::Operation::send_recv,
+                                  .ranks = static_cast<std::uint32_t>(to.size()),
+                                  .chunks = most_chunks,
+                                  .result = collective::Buffer::received};
+    std::vector<std::size_t> from(to.size());
+    for (std::size_t rank = 0; rank < to.size(); ++rank) {
+        from[to[rank]] = rank;
+    }
+    const auto thread = [messages](Verb verb, std::size_t peer, std::size_t sender) {
+        collective::Thread made{.blocks = {{}}};
+        engine::Dice dice(sender);
+        for (std::size_t message = 0; message < messages; ++message) {
+            made.blocks.front().body.push_back(
+                {.verb = verb,
+                 .buffer = verb == Verb::send ? collective::Buffer::data : collective::Buffer::received,
+                 .peer = id_at<RankId>(peer),
+                 .count = static_cast<std::uint32_t>(1 + dice.below(most_chunks))});
+        }
+        return made;
+    };
+    schedule.program = [to = std::move(to), from = std::move(from), thread](RankId rank) {
+        const std::size_t at = index(rank);
+        return collective::RankProgram{thread(Verb::send, to[at], at), thread(Verb::receive, from[at], from[at])};
+    };
+    return schedule;
+}
+
+/// Arguments: GPUs, ports of a switch, messages of each GPU.
+void permutation(benchmark::State& state, const std::string& engine) {
+    engine::FatTree tree(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)));
+    const auto gpus = tree.fabric.gpus();
+    const collective::Communicator communicator(tree.fabric, {gpus.begin(), gpus.end()});
+    engine::Dice dice(1);
+    const collective::Schedule schedule =
+        permutation_schedule(engine::random_permutation(gpus.size(), dice), static_cast<std::size_t>(state.range(2)));
+    const Settings settings{
+        .make_engine = engine::engine_named(engine).make, .router = &tree.router, .on_progress = {}};
+    CollectiveRun run;
+    for (auto _ : state) {
+        run = run_schedule(communicator, schedule, Bytes{1'000'000}, settings);
+    }
+    report(state, run);
+}
+
+BENCHMARK_CAPTURE(ring, fluid, "fluid")->Arg(8)->Arg(128)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ring, simgrid, "simgrid")->Arg(8)->Arg(128)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, fluid, "fluid")
+    ->Args({1024, 48, 1000})
+    ->Args({1024, 48, 20})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(permutation, simgrid, "simgrid")->Args({1024, 48, 20})->Iterations(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace lockstep::replay
