@@ -38,9 +38,13 @@ std::size_t hops(const Communicator& communicator, const Request& request) {
     return tree_depth(communicator, root_of(request)) * (reduces_and_broadcasts(request) ? 2 : 1);
 }
 
+/// All trees together have at most 1024: with many rails more would take long to simulate for a few percent.
 std::uint32_t pieces_per_tree(const Communicator& communicator, const Request& request) {
-    const Bytes part{request.bytes.value / tree_count(communicator, request)};
-    return request.tuning.pieces.value_or(pipeline_pieces(part, hops(communicator, request)));
+    constexpr std::uint32_t all_trees_together = 1024;
+    constexpr std::uint32_t always_worth_it = 16;
+    const std::uint32_t trees = tree_count(communicator, request);
+    const std::uint32_t wanted = pipeline_pieces(Bytes{request.bytes.value / trees}, hops(communicator, request));
+    return request.tuning.pieces.value_or(std::min(wanted, std::max(all_trees_together / trees, always_worth_it)));
 }
 
 ChunkIndex pieces_of(std::uint32_t tree, std::uint32_t pieces) {
