@@ -93,6 +93,7 @@ int run(const RunOptions& options) {
         replay::Settings settings;
         settings.make_engine = choice.engine->make;
         settings.router = &router;
+        settings.folding = choice.folding;  // of the collectives among which `auto` chooses
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
         return replay::run_training(fabric, placement, graph, settings);
     };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "sim/base/diagnostics.h"
 #include "sim/collective/reach.h"
 
 namespace lockstep::collective {
@@ -31,8 +32,15 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
             all_joined = false;
             return;
         }
-        const fabric::Route& route =
-            router.route(communicator.gpu(id_at<RankId>(from)), communicator.gpu(id_at<RankId>(to)), 0, no_loads);
+        const fabric::Route* found = nullptr;
+        try {
+            found =
+                &router.route(communicator.gpu(id_at<RankId>(from)), communicator.gpu(id_at<RankId>(to)), 0, no_loads);
+        } catch (const SimulationError&) {  // no path: algorithms that need one say so
+            all_joined = false;
+            return;
+        }
+        const fabric::Route& route = *found;
         double rate = std::numeric_limits<double>::infinity();
         for (const fabric::RouteShare& share : route.links) {
             rate = std::min(rate, fabric.link(share.link).bandwidth.value / share.share);

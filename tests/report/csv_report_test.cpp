@@ -76,10 +76,11 @@ TEST_CASE("write_csv: a rate that does not exist is an empty cell", "[report][go
     CHECK(
         out.str() ==
         "topology,engine,routing,seed,parameters,op,root,ranks,size_bytes,algorithm,protocol,channels,time_s,algbw_Bps,"
-        "busbw_Bps,lower_bound_s,efficiency,busiest_link_from,busiest_link_to,busiest_link_bytes,"
+        "busbw_Bps,lower_bound_s,formula_s,formula_exact,efficiency,busiest_link_from,busiest_link_to,busiest_link_"
+        "bytes,"
         "busiest_link_utilization,messages\n"
         "star,fluid,ecmp,7,topology.gpus=4 topology.bandwidth='50 GB/s' workload.overlap=true,all_reduce,,4,0,direct,"
-        "simple,2,0,,,0,,,,,,0\n");
+        "simple,2,0,,,0,,,,,,,,0\n");
 }
 
 TEST_CASE("csv_cell: quotes what would break a row", "[report]") {
