@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tests/collective/fabrics.h"
 #include "tests/collective/proofs.h"
@@ -7,6 +9,7 @@
 
 #include "sim/collective/algorithm.h"
 #include "sim/collective/prover.h"
+#include "sim/collective/swing_pattern.h"
 #include "sim/engine/engines.h"
 #include "sim/replay/replay.h"
 
@@ -60,6 +63,23 @@ TEST_CASE("swing: partners are 1, -1, 3, -5 places further on, backwards for odd
     request.operation = Operation::reduce_scatter;
     const Schedule half = algorithm_named("swing").make(communicator, request);
     CHECK(peers_of(half, RankId{0}) == std::vector<std::uint32_t>{1, 15, 3, 11});
+}
+
+TEST_CASE("swing: the pattern reaches everybody once, along any even extent", "[swing]") {
+    for (std::uint32_t extent = 2; extent <= 1500; extent += 2) {
+        CAPTURE(extent);
+        const SwingPattern pattern = swing_pattern(extent);
+        std::vector<std::uint32_t> reached = pattern.had.front();
+        std::sort(reached.begin(), reached.end());
+        std::vector<std::uint32_t> everybody(extent);
+        std::iota(everybody.begin(), everybody.end(), 0U);
+        REQUIRE(reached == everybody);
+        std::size_t given = 0;
+        for (const auto& blocks : pattern.given) {
+            given += blocks.size();
+        }
+        CHECK(given == extent - 1);  // as many as it gets: every block but its own
+    }
 }
 
 TEST_CASE("swing: every even number of ranks takes ceil(log2 n) steps and moves as little as possible",

@@ -9,6 +9,7 @@
 #include "sim/collective/dimensions.h"
 #include "sim/collective/reach.h"
 #include "sim/collective/ring_programs.h"
+#include "sim/collective/swing_pattern.h"
 
 // Swing: in step s an even rank exchanges with the one 1, -1, 3, -5, 11, ... places further on, an odd one with the one
 // as far back. That reaches everybody in ceil(log2 n) steps, as halving does, but over shorter distances: the sums of
@@ -24,55 +25,6 @@ namespace lockstep::collective {
 
 namespace {
 
-/// How far the partner is in step t, in an even rank's direction: sum of (-2)^i for i <= t.
-std::int64_t distance_in(std::uint32_t t) { return (1 - (t % 2 == 0 ? -2 : 2) * (std::int64_t{1} << t)) / 3; }
-
-std::uint32_t modulo(std::int64_t value, std::uint32_t modulus) {
-    const std::int64_t remainder = value % static_cast<std::int64_t>(modulus);
-    return static_cast<std::uint32_t>(remainder < 0 ? remainder + modulus : remainder);
-}
-
-using Offsets = std::vector<std::uint32_t>;
-
-/// The all-gather along one dimension, seen from an even coordinate; all places are offsets from it. Odd ones see its
-/// mirror image. The all-gather takes steps in descending order.
-struct Pattern {
-    std::uint32_t extent = 2;
-    std::vector<std::uint32_t> partner = {};  ///< by step
-    std::vector<Offsets> given = {};          ///< by step: whose blocks the partner gets
-    std::vector<Offsets> had = {};            ///< by step t: whose blocks are there when steps t and later are done
-
-    std::uint32_t steps() const { return static_cast<std::uint32_t>(partner.size()); }
-};
-
-Pattern pattern_of(std::uint32_t extent) {
-    Pattern pattern{.extent = extent};
-    const auto steps = static_cast<std::uint32_t>(std::bit_width(extent - 1));
-    pattern.partner.resize(steps);
-    pattern.given.resize(steps);
-    pattern.had.resize(steps + 1);
-    std::vector<bool> has(extent, false);
-    has[0] = true;
-    pattern.had[steps] = {0};
-    for (std::uint32_t t = steps; t-- > 0;) {
-        const std::uint32_t partner = modulo(distance_in(t), extent);
-        pattern.partner[t] = partner;
-        // The partner sees everything mirrored: it has partner - o where this one has o.
-        const auto of_partner = [&](std::uint32_t offset) { return (partner + extent - offset) % extent; };
-        pattern.had[t] = pattern.had[t + 1];
-        for (const std::uint32_t offset : pattern.had[t + 1]) {
-            if (!has[of_partner(offset)]) {
-                pattern.given[t].push_back(offset);
-                pattern.had[t].push_back(of_partner(offset));
-            }
-        }
-        for (const std::uint32_t offset : pattern.given[t]) {
-            has[of_partner(offset)] = true;
-        }
-    }
-    return pattern;
-}
-
 struct Exchange {
     std::size_t dimension = 0;
     std::uint32_t step = 0;  ///< in that dimension
@@ -86,10 +38,10 @@ struct Way {
 
 /// What programs need to know; it outlives the communicator.
 struct Plan {
-    RankGrid grid;                       ///< of those that swing
-    std::optional<RankId> outside = {};  ///< of an odd number of ranks
-    std::vector<Pattern> patterns = {};  ///< by dimension
-    std::vector<Way> ways = {};          ///< one channel each
+    RankGrid grid;                            ///< of those that swing
+    std::optional<RankId> outside = {};       ///< of an odd number of ranks
+    std::vector<SwingPattern> patterns = {};  ///< by dimension
+    std::vector<Way> ways = {};               ///< one channel each
     Operation operation = Operation::all_reduce;
 
     /// Of an all-reduce over powers of two it does not matter whose block is where: by way and point, a numbering by
@@ -127,9 +79,9 @@ bool all_even(const RankGrid& grid) {
                        [](const Dimension& dimension) { return dimension.extent % 2 == 0; });
 }
 
-std::vector<Way> ways_through(const std::vector<Pattern>& patterns, bool both_ways) {
+std::vector<Way> ways_through(const std::vector<SwingPattern>& patterns, bool both_ways) {
     std::uint32_t most_steps = 0;
-    for (const Pattern& pattern : patterns) {
+    for (const SwingPattern& pattern : patterns) {
         most_steps = std::max(most_steps, pattern.steps());
     }
     std::vector<Way> ways;
@@ -192,7 +144,7 @@ Plan plan_for(const Communicator& communicator, const Request& request) {
     }
     Plan plan{.grid = std::move(*grid), .outside = outside, .operation = request.operation};
     for (const Dimension& dimension : plan.grid.dimensions()) {
-        plan.patterns.push_back(pattern_of(dimension.extent));
+        plan.patterns.push_back(swing_pattern(dimension.extent));
     }
     plan.ways = ways_through(plan.patterns, both_ways);
     if (plan.operation == Operation::all_reduce && !outside && std::has_single_bit(plan.grid.size())) {
@@ -241,8 +193,9 @@ class Program {
         const Exchange& exchange = way().exchanges[at];
         std::vector<std::uint32_t> points{point};
         for (std::size_t d = 0; d < grid.dimension_count(); ++d) {
-            const Pattern& pattern = plan_.patterns[d];
-            const Offsets& offsets = d == exchange.dimension ? pattern.given[exchange.step] : pattern.had[done[d]];
+            const SwingPattern& pattern = plan_.patterns[d];
+            const std::vector<std::uint32_t>& offsets =
+                d == exchange.dimension ? pattern.given[exchange.step] : pattern.had[done[d]];
             std::vector<std::uint32_t> moved;
             moved.reserve(points.size() * offsets.size());
             for (const std::uint32_t from : points) {
