@@ -21,21 +21,39 @@ constexpr std::size_t waiting_ranks_named = 8;
 constexpr double messages_always_simulated = 2e6;
 constexpr double messages_over_leanest = 64;
 
-/// Hears when the ranks of a lone collective end.
+/// A collective took longer than it was given.
+struct OutOfTime {};
+
+/// Hears when the ranks of a lone collective end. Its only timer says that time is up.
 class LoneCollective final : public Conductor {
   public:
-    void on_timer(std::uint64_t) override {}
-    void on_rank_end(PlayId, RankId) override { ++ended; }
+    LoneCollective(const engine::Engine& engine, std::size_t ranks) : engine_(&engine), ranks_(ranks) {}
+
+    void on_timer(std::uint64_t) override {
+        if (ended < ranks_) {
+            throw OutOfTime();
+        }
+    }
+    void on_rank_end(PlayId, RankId) override {
+        ++ended;
+        last_end = engine_->now();
+    }
 
     std::size_t ended = 0;
+    Seconds last_end{};
+
+  private:
+    const engine::Engine* engine_;
+    std::size_t ranks_;
 };
 
 /// The time for one candidate, on the default engine whatever engine the caller uses, so that the choice does not
-/// depend on it.
+/// depend on it. Infinite if it is over `limit`.
 Seconds simulated_time(const collective::Algorithm& algorithm, const collective::Communicator& communicator,
-                       const collective::Request& request, const Settings& settings) {
+                       const collective::Request& request, const Settings& settings, Seconds limit) {
     Settings quiet = settings;
     quiet.make_engine = engine::engines().front().make;
+    quiet.limit = limit;
     return run_schedule(communicator, algorithm.make(communicator, request), request.bytes, quiet).time;
 }
 
@@ -67,7 +85,8 @@ Seconds least_time(const collective::Cost& cost, Bandwidth widest) {
 }
 
 /// The candidate with the least simulated time; those that differ by rounding only are tied, and the first of them
-/// wins, on any machine. One that the widest port alone keeps from winning is not simulated.
+/// wins, on any machine. One that the widest port alone keeps from winning is not simulated, and none for longer than
+/// the best so far takes.
 const collective::Algorithm& fastest(const std::vector<const collective::Algorithm*>& candidates,
                                      const collective::Communicator& communicator, const collective::Request& request,
                                      const Settings& settings) {
@@ -87,7 +106,7 @@ const collective::Algorithm& fastest(const std::vector<const collective::Algorit
             continue;
         }
         try {
-            const Seconds time = simulated_time(*candidate, communicator, request, settings);
+            const Seconds time = simulated_time(*candidate, communicator, request, settings, least);
             if (time.value < least.value * (1 - tied)) {
                 least = time;
                 best = candidate;
@@ -178,7 +197,7 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     const bool folds = fold && fold->folds();
     PreparedSchedule prepared = folds ? fold->prepared() : PreparedSchedule(communicator, schedule, bytes);
     const auto engine = settings.make_engine(communicator.fabric());
-    LoneCollective conductor;
+    LoneCollective conductor(*engine, prepared.rank_count());
     Player player(*engine, *settings.router, conductor);
     player.on_progress = settings.on_progress;
     std::vector<double> link_bytes(communicator.fabric().link_count(), 0.0);
@@ -193,7 +212,13 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
         return run_schedule(communicator, schedule, bytes, unfolded);
     };
     try {
+        if (settings.limit < Seconds{std::numeric_limits<double>::infinity()}) {
+            player.set_timer(settings.limit, 0);
+        }
         player.run();
+    } catch (const OutOfTime&) {
+        run.time = Seconds{std::numeric_limits<double>::infinity()};
+        return run;
     } catch (const SimulationError&) {
         if (folds) {
             return run_unfolded();
@@ -208,7 +233,7 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
                                           ranks, schedule.algorithm,
                                           fmt::join(player.waiting(play, waiting_ranks_named), "; ")));
     }
-    run.time = engine->now();
+    run.time = conductor.last_end;
     if (folds) {
         fold->spread(link_bytes);
     }

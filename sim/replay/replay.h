@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct Settings {
     /// Over the fabric of the communicator or job; keeps what it has found from run to run. Required.
     fabric::Router* router = nullptr;
     Folding folding = Folding::off;
+    /// A collective that would take longer is given up: its time is then infinite.
+    Seconds limit{std::numeric_limits<double>::infinity()};
     /// Told now and then how far a long simulation is: simulated time and messages so far. May be empty.
     std::function<void(Seconds now, std::uint64_t messages)> on_progress;
 };
