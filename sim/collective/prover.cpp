@@ -24,6 +24,8 @@ std::string_view name_of(Fault fault) {
             return "deadlock";
         case Fault::malformed:
             return "malformed";
+        case Fault::race:
+            return "race";
     }
     throw std::invalid_argument("name_of: no such fault");
 }
@@ -39,7 +41,12 @@ Proof prove(const Schedule& schedule, Bytes bytes, Turns turns, Record record) {
             report_untaken(programs, player, findings);
             player.memory().check_results(findings);
         }
+        const bool may_race = findings.empty() && player.threads_meet();
         proof = player.take_proof();
+        proof.races_checked = !may_race || can_detect_races(programs);
+        if (may_race && proof.races_checked) {
+            SymbolicPlayer(schedule, bytes, programs, findings).play(turns);
+        }
     }
     proof.findings = findings.take();
     return proof;

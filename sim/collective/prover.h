@@ -21,6 +21,7 @@ enum class Fault : std::uint8_t {
     untaken,    ///< a message, contribution or signal that nobody takes
     deadlock,   ///< a rank that waits for ever
     malformed,  ///< not a program at all: a chunk, peer or group that does not exist
+    race,       ///< one thread of a rank writes what another one reads or writes, and nothing says which comes first
 };
 std::string_view name_of(Fault fault);
 
@@ -71,6 +72,7 @@ struct Proof {
     std::vector<std::uint64_t> steps = {};     ///< by rank: instructions carried out
     std::uint32_t depth = 0;                   ///< most messages one after the other
     std::uint64_t messages = 0;                ///< between ranks; in-switch reductions and multicasts count once each
+    bool races_checked = true;                 ///< false where that would take too long: very many threads
     std::vector<Transfer> transfers = {};      ///< where recorded: by step, then receiver, then order of arrival
 
     bool holds() const { return findings.empty(); }
@@ -80,9 +82,10 @@ struct Proof {
 std::vector<Content> initial_contents(const Schedule& schedule, RankId rank, Buffer buffer);
 
 /// Plays all ranks' programs on symbolic data, in which a chunk is the multiset of contributions in it; knows nothing
-/// of time. Shows that the schedule delivers the operation's result whatever the timing, as far as one order of turns
-/// can show that (try both), or what is wrong with it (the first ten findings). bytes: the size of the vector, for the
-/// byte counts. Cost: O(chunks moved * ranks).
+/// of time. Shows that the schedule delivers the operation's result whatever the timing, or what is wrong with it (the
+/// first ten findings). Where threads of a rank meet in a chunk it also looks for races; without one, and if this order
+/// of turns ends well, all do. bytes: the size of the vector, for the byte counts. Cost: O(chunks moved * ranks), with
+/// races O(messages * threads).
 Proof prove(const Schedule& schedule, Bytes bytes, Turns turns = Turns::forward, Record record = Record::nothing);
 
 }  // namespace lockstep::collective

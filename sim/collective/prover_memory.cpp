@@ -38,6 +38,16 @@ std::uint32_t RankMemory::size_of(Buffer buffer) const {
     return buffer == Buffer::scratch ? schedule_.scratch_chunks : schedule_.chunks;
 }
 
+std::size_t RankMemory::place_count() const {
+    return std::size_t{schedule_.ranks} * (2 * std::size_t{schedule_.chunks} + schedule_.scratch_chunks);
+}
+
+std::size_t RankMemory::place_of(std::uint32_t rank, Buffer buffer, std::uint32_t chunk) const {
+    const std::size_t vectors = std::size_t{schedule_.ranks} * schedule_.chunks;
+    const std::size_t before = buffer == Buffer::data ? 0 : buffer == Buffer::received ? vectors : 2 * vectors;
+    return before + at_index(rank, buffer, chunk);
+}
+
 std::string RankMemory::where_lost(std::uint32_t contributor, std::uint32_t chunk, std::uint32_t result_rank,
                                    Buffer result) const {
     const Overwritten* first = nullptr;
@@ -113,9 +123,9 @@ void RankMemory::check_result(std::uint32_t rank, std::uint32_t chunk, Findings&
                    lost.empty() ? "" : fmt::format("; that of rank {} was overwritten by {}", missing.front(), lost)));
     }
     if (!doubled.empty()) {
-        report(Fault::doubled, fmt::format("rank {} ends with the contribution of rank {}{} in chunk {} {} times", rank,
-                                           doubled.front(), and_others(doubled.size() - 1), chunk,
-                                           store_.times(held, doubled.front())));
+        report(Fault::doubled, fmt::format("rank {} ends with the contribution of rank {}{} {} times in chunk {}", rank,
+                                           doubled.front(), and_others(doubled.size() - 1),
+                                           store_.times(held, doubled.front()), chunk));
     }
 }
 

@@ -28,6 +28,10 @@ class RankMemory {
     RankMemory(const Schedule& schedule, bool with_received, ContentStore& store);
 
     std::uint32_t size_of(Buffer buffer) const;
+    /// Places of all ranks and buffers.
+    std::size_t place_count() const;
+    /// The number of a place among them.
+    std::size_t place_of(std::uint32_t rank, Buffer buffer, std::uint32_t chunk) const;
     /// Requires: chunk < size_of(buffer), and so below.
     ContentId at(std::uint32_t rank, Buffer buffer, std::uint32_t chunk) const {
         return places(buffer)[at_index(rank, buffer, chunk)];

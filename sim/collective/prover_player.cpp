@@ -37,10 +37,20 @@ SymbolicPlayer::SymbolicPlayer(const Schedule& schedule, Bytes bytes, Record rec
       memory_(schedule, programs.uses_received, contents_),
       states_(programs.threads.size()),
       lanes_(programs.lanes.size()),
-      clocks_(programs.lanes.size()) {
+      last_sent_(programs.lanes.size()) {
     proof_.bytes_out.assign(schedule.ranks, 0);
     proof_.bytes_in.assign(schedule.ranks, 0);
     proof_.steps.assign(schedule.ranks, 0);
+    if (programs.threads.size() > schedule.ranks) {
+        shared_.emplace(memory_.place_count());
+    }
+}
+
+SymbolicPlayer::SymbolicPlayer(const Schedule& schedule, Bytes bytes, const LinkedPrograms& programs,
+                               Findings& findings)
+    : SymbolicPlayer(schedule, bytes, Record::nothing, programs, findings) {
+    shared_.reset();
+    races_.emplace(memory_.place_count(), programs);
 }
 
 bool SymbolicPlayer::play(Turns turns) {
@@ -74,6 +84,9 @@ bool SymbolicPlayer::advance(std::size_t at) {
         moved = true;
         ++state.step;
         ++proof_.steps[rank_of(at)];
+        if (races_) {
+            races_->advance(at);
+        }
         to_next(programs_, programs_.threads[at], state);
     }
     return moved;
@@ -104,13 +117,13 @@ bool SymbolicPlayer::carry_out(std::size_t at, const LinkedInstruction& linked) 
     switch (instruction.verb) {
         case Verb::send:
             ++proof_.messages;
-            lanes_[lane].push(sent(at, instruction, clocks_[lane]));
+            lanes_[lane].push(sent(at, instruction, last_sent_[lane]));
             return true;
         case Verb::receive:
         case Verb::receive_reduce:
             return take(at, linked, lane);
         case Verb::contribute:
-            lanes_[lane + linked.place].push(sent(at, instruction, clocks_[lane + linked.place]));
+            lanes_[lane + linked.place].push(sent(at, instruction, last_sent_[lane + linked.place]));
             return true;
         case Verb::reduce_in_switch:
             return reduce_in_switch(at, linked);
@@ -120,7 +133,7 @@ bool SymbolicPlayer::carry_out(std::size_t at, const LinkedInstruction& linked) 
         case Verb::receive_multicast:
             return take(at, linked, lane + linked.place);
         case Verb::contribute_to_all:
-            lanes_[lane + linked.place].push(sent(at, instruction, clocks_[lane + linked.place]));
+            lanes_[lane + linked.place].push(sent(at, instruction, last_sent_[lane + linked.place]));
             sum_for_all(at, linked);
             return true;
         case Verb::receive_sum:
@@ -130,34 +143,64 @@ bool SymbolicPlayer::carry_out(std::size_t at, const LinkedInstruction& linked) 
             copy(at, instruction);
             return true;
         case Verb::signal:
-            lanes_[lane].push({.depth = state.depth, .turn = state.turn, .thread = at, .step = state.step});
+            lanes_[lane].push({.depth = state.depth,
+                               .turn = state.turn,
+                               .thread = at,
+                               .step = state.step,
+                               .clock = races_ ? races_->leave(at) : nullptr});
             return true;
         case Verb::wait:
-            return wait(state, lanes_[lane]);
+            return wait(at, lane);
         case Verb::drain:
-            state.depth = std::max(state.depth, clocks_[lane].depth);
-            state.turn = std::max(state.turn, clocks_[lane].turn);
+            state.depth = std::max(state.depth, last_sent_[lane].depth);
+            state.turn = std::max(state.turn, last_sent_[lane].turn);
             return true;
     }
     throw std::invalid_argument("prove: no such verb");
 }
 
-bool SymbolicPlayer::wait(ThreadState& state, Lane& lane) {
-    if (lane.empty()) {
+bool SymbolicPlayer::wait(std::size_t at, std::uint32_t lane) {
+    if (lanes_[lane].empty()) {
         return false;
     }
-    const Message signal = lane.pop();
+    ThreadState& state = states_[at];
+    const Message signal = lanes_[lane].pop();
     state.depth = std::max(state.depth, signal.depth);
     state.turn = std::max(state.turn, signal.turn);
+    if (races_) {
+        races_->join_signal(at, lane, signal.clock);
+    }
     return true;
 }
 
-Message SymbolicPlayer::sent(std::size_t at, const Instruction& instruction, LaneClock& clock) {
+/// Notes who reads and writes where.
+void SymbolicPlayer::touch(std::size_t at, Buffer buffer, std::uint32_t chunk, Access access) {
+    if (shared_) {
+        shared_->touch(memory_.place_of(rank_of(at), buffer, chunk), at, access);
+    }
+    if (!races_) {
+        return;
+    }
+    const auto rival = races_->touch(memory_.place_of(rank_of(at), buffer, chunk),
+                                     {.thread = at, .step = states_[at].step, .access = access});
+    if (rival) {
+        const auto does = [](Access what) { return what == Access::read ? "reads" : "writes"; };
+        report(at, Fault::race, chunk,
+               fmt::format("{} chunk {}, which thread {} {} in step {}: nothing says which comes first", does(access),
+                           chunk, programs_.threads[rival->thread].number, does(rival->access), rival->step));
+    }
+}
+
+Message SymbolicPlayer::sent(std::size_t at, const Instruction& instruction, LastSent& last) {
     const ThreadState& state = states_[at];
-    Message message{
-        .depth = state.depth + 1, .turn = std::max(state.turn, clock.turn) + 1, .thread = at, .step = state.step};
-    clock = {std::max(clock.depth, message.depth), message.turn};
+    Message message{.depth = state.depth + 1,
+                    .turn = std::max(state.turn, last.turn) + 1,
+                    .thread = at,
+                    .step = state.step,
+                    .clock = races_ ? races_->leave(at) : nullptr};
+    last = {std::max(last.depth, message.depth), message.turn};
     for (const std::uint32_t chunk : chunks_of(at, instruction)) {
+        touch(at, instruction.buffer, chunk, Access::read);
         const ContentId content = memory_.at(rank_of(at), instruction.buffer, chunk);
         if (content == nothing) {
             report(at, Fault::absent, chunk, fmt::format("sends chunk {}, which it does not have", chunk));
@@ -171,7 +214,7 @@ Message SymbolicPlayer::sent(std::size_t at, const Instruction& instruction, Lan
 
 void SymbolicPlayer::multicast(std::size_t at, const LinkedInstruction& linked) {
     ++proof_.messages;
-    const Message message = sent(at, linked.instruction, clocks_[linked.first_lane]);
+    const Message message = sent(at, linked.instruction, last_sent_[linked.first_lane]);
     for (std::uint32_t m = 0; m < members(linked.instruction); ++m) {
         lanes_[linked.first_lane + m].push(message);
     }
@@ -199,6 +242,7 @@ std::optional<Message> SymbolicPlayer::summed(std::size_t at, const Instruction&
         const std::uint32_t member = programs_.lanes[lane + m].from;
         total.depth = std::max(total.depth, message.depth);
         total.turn = std::max(total.turn, message.turn);
+        total.clock = races_ ? RaceDetector::joined(total.clock, message.clock) : nullptr;
         if (message.contents.size() != total.contents.size()) {
             report(at, Fault::misplaced, 0,
                    fmt::format("has the switches add {} of rank {} to {} of rank {}", counted(message.contents.size()),
@@ -258,6 +302,9 @@ void SymbolicPlayer::arrive(std::size_t at, const LinkedInstruction& linked, con
     if (chunks.empty()) {
         return;
     }
+    if (races_) {
+        races_->join(at, *message.clock);
+    }
     ThreadState& state = states_[at];
     state.depth = std::max(state.depth, message.depth);
     state.turn = std::max(state.turn, message.turn);
@@ -283,6 +330,7 @@ template <class Whence>
 void SymbolicPlayer::put(std::size_t at, Buffer buffer, std::uint32_t chunk, ContentId content, bool adds,
                          Whence whence) {
     const std::uint32_t rank = rank_of(at);
+    touch(at, buffer, chunk, Access::write);
     if (!adds) {
         memory_.store(rank, buffer, chunk, content, [&] { return place(at); });
         return;
@@ -302,6 +350,7 @@ void SymbolicPlayer::copy(std::size_t at, const Instruction& instruction) {
     }
     std::vector<ContentId> contents(instruction.count);
     for (std::uint32_t i = 0; i < instruction.count; ++i) {
+        touch(at, instruction.from_buffer, *from + i, Access::read);
         contents[i] = memory_.at(rank_of(at), instruction.from_buffer, *from + i);
         if (contents[i] == nothing) {
             report(at, Fault::absent, *from + i, fmt::format("copies chunk {}, which it does not have", *from + i));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "sim/collective/prover_contents.h"
 #include "sim/collective/prover_memory.h"
 #include "sim/collective/prover_program.h"
+#include "sim/collective/prover_races.h"
 #include "sim/collective/schedule.h"
 
 namespace lockstep::collective {
@@ -19,10 +21,11 @@ namespace lockstep::collective {
 struct Message {
     std::vector<ContentId> contents = {};
     std::int64_t bytes = 0;
-    std::uint32_t depth = 0;  ///< messages in the longest chain that ends with this one
-    std::uint32_t turn = 0;   ///< the same, where messages of a connection follow each other
-    std::size_t thread = 0;   ///< that sent it
-    std::uint64_t step = 0;   ///< of that thread
+    std::uint32_t depth = 0;                  ///< messages in the longest chain that ends with this one
+    std::uint32_t turn = 0;                   ///< the same, where messages of a connection follow each other
+    std::size_t thread = 0;                   ///< that sent it
+    std::uint64_t step = 0;                   ///< of that thread
+    std::shared_ptr<const Clock> clock = {};  ///< where races are looked for
 };
 
 /// Messages in the order in which they were sent.
@@ -57,6 +60,8 @@ class SymbolicPlayer {
     /// What it refers to must outlive it.
     SymbolicPlayer(const Schedule& schedule, Bytes bytes, Record record, const LinkedPrograms& programs,
                    Findings& findings);
+    /// One that looks for races, among which findings it makes no others if there is nothing else to find.
+    SymbolicPlayer(const Schedule& schedule, Bytes bytes, const LinkedPrograms& programs, Findings& findings);
 
     /// Plays until all threads have ended or wait, and adds what is wrong on the way to the findings. Returns: whether
     /// it got that far; it does not where there are too many findings, or one after which nothing makes sense.
@@ -66,14 +71,16 @@ class SymbolicPlayer {
     const std::vector<Lane>& lanes() const { return lanes_; }
     const RankMemory& memory() const { return memory_; }
     const ContentStore& contents() const { return contents_; }
+    /// Whether there can be races.
+    bool threads_meet() const { return shared_ && shared_->any(); }
     /// The instruction that the thread waits at. Requires: it has not ended.
     const LinkedInstruction& current(std::size_t at) const;
     /// All but the findings.
     Proof take_proof();
 
   private:
-    /// When the last message was sent on a lane.
-    struct LaneClock {
+    /// Of the messages sent on a lane.
+    struct LastSent {
         std::uint32_t depth = 0;
         std::uint32_t turn = 0;
     };
@@ -81,8 +88,9 @@ class SymbolicPlayer {
     bool advance(std::size_t at);
     static void to_next(const LinkedPrograms& programs, const LinkedThread& thread, ThreadState& state);
     bool carry_out(std::size_t at, const LinkedInstruction& linked);
-    bool wait(ThreadState& state, Lane& lane);
-    Message sent(std::size_t at, const Instruction& instruction, LaneClock& clock);
+    bool wait(std::size_t at, std::uint32_t lane);
+    void touch(std::size_t at, Buffer buffer, std::uint32_t chunk, Access access);
+    Message sent(std::size_t at, const Instruction& instruction, LastSent& last);
     void multicast(std::size_t at, const LinkedInstruction& linked);
     bool take(std::size_t at, const LinkedInstruction& linked, std::uint32_t lane);
     std::optional<Message> summed(std::size_t at, const Instruction& instruction, std::uint32_t lane);
@@ -115,10 +123,12 @@ class SymbolicPlayer {
     Proof proof_;
     ContentStore contents_;
     RankMemory memory_;
+    std::optional<SharedPlaces> shared_ = {};  ///< where ranks have several threads
+    std::optional<RaceDetector> races_ = {};
     std::vector<ThreadState> states_;
     std::vector<Lane> lanes_;
-    std::vector<LaneClock> clocks_;
-    bool stopped_ = false;  ///< by what is not a program
+    std::vector<LastSent> last_sent_;  ///< by lane
+    bool stopped_ = false;             ///< by what is not a program
 };
 
 }  // namespace lockstep::collective

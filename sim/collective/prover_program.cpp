@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,7 +93,26 @@ std::optional<std::string> complaint_about(const Schedule& schedule) {
 }
 
 /// Kind, one end, other end, channel, group: the reader, multicaster or namesake at both ends of in-switch ones.
-using MeetingKey = std::tuple<LaneKind, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+struct MeetingKey {
+    LaneKind kind = LaneKind::message;
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::uint32_t channel = 0;
+    std::uint32_t group = 0;
+
+    bool operator==(const MeetingKey&) const = default;
+};
+
+struct MeetingKeyHash {
+    std::size_t operator()(const MeetingKey& key) const {
+        std::uint64_t mix = (std::uint64_t{key.from} << 32U) | key.to;
+        mix = (mix ^ (mix >> 29U)) * 0x9E3779B97F4A7C15ULL;
+        mix ^= (std::uint64_t{key.channel} << 35U) ^ (std::uint64_t{key.group} << 3U) ^
+               static_cast<std::uint64_t>(key.kind);
+        mix = (mix ^ (mix >> 32U)) * 0xBF58476D1CE4E5B9ULL;
+        return static_cast<std::size_t>(mix ^ (mix >> 31U));
+    }
+};
 
 class Linker {
   public:
@@ -177,7 +196,7 @@ class Linker {
         if (is_event(instruction.verb)) {
             linked.first_lane = event_lane(instruction.event);
             if (instruction.verb == Verb::wait) {
-                claim(takers_, linked.first_lane, fmt::format("wait for event {}", instruction.event));
+                claim(takers_, linked.first_lane, "wait for event", instruction, thread.channel);
             }
             linked_.instructions.push_back(std::move(linked));
             return;
@@ -235,8 +254,8 @@ class Linker {
             const bool incoming = takes(instruction.verb);
             linked.first_lane = incoming ? lanes_for({LaneKind::message, peer, rank_, channel, 0})
                                          : lanes_for({LaneKind::message, rank_, peer, channel, 0});
-            claim(incoming ? takers_ : senders_, linked.first_lane,
-                  fmt::format("{} rank {} on channel {}", incoming ? "receive from" : "send to", peer, channel));
+            claim(incoming ? takers_ : senders_, linked.first_lane, incoming ? "receive from rank" : "send to rank",
+                  instruction, channel);
             return true;
         }
         const std::uint32_t group = instruction.group;
@@ -263,43 +282,50 @@ class Linker {
                                   ? LaneKind::multicast
                                   : LaneKind::offer_to_all;
         linked.first_lane = lanes_for({kind, peer, peer, channel, group});
-        claim_in_switch(instruction, linked, peer, channel);
+        claim_in_switch(instruction, linked, channel);
         return true;
     }
 
-    void claim_in_switch(const Instruction& instruction, const LinkedInstruction& linked, std::uint32_t peer,
-                         std::uint32_t channel) {
+    void claim_in_switch(const Instruction& instruction, const LinkedInstruction& linked, std::uint32_t channel) {
         const std::uint32_t own = linked.first_lane + linked.place;
         const auto members = static_cast<std::uint32_t>(places_[instruction.group].size());
         switch (instruction.verb) {
             case Verb::contribute:
-                claim(senders_, own, fmt::format("contribute for rank {} on channel {}", peer, channel));
+                claim(senders_, own, "contribute to sums of rank", instruction, channel);
                 break;
             case Verb::reduce_in_switch:
-                claim(takers_, linked.first_lane, fmt::format("reduce in switches on channel {}", channel));
+                claim(takers_, linked.first_lane, "take the sums of rank", instruction, channel);
                 break;
             case Verb::multicast:
-                claim(senders_, linked.first_lane, fmt::format("multicast on channel {}", channel));
+                claim(senders_, linked.first_lane, "multicast for rank", instruction, channel);
                 break;
             case Verb::receive_multicast:
-                claim(takers_, own, fmt::format("receive multicasts of rank {} on channel {}", peer, channel));
+                claim(takers_, own, "receive the multicasts of rank", instruction, channel);
                 break;
             case Verb::contribute_to_all:
-                claim(senders_, own, fmt::format("contribute to the sum of rank {} on channel {}", peer, channel));
+                claim(senders_, own, "contribute to sums for all, of rank", instruction, channel);
                 break;
             default:
-                claim(takers_, own + members, fmt::format("receive the sum of rank {} on channel {}", peer, channel));
+                claim(takers_, own + members, "receive sums for all, of rank", instruction, channel);
                 break;
         }
     }
 
     /// Each end of a lane belongs to one thread: two would take turns by chance. Of the lanes of a meeting that one
     /// instruction serves together, the first stands for all.
-    void claim(std::map<std::uint32_t, std::uint32_t>& owners, std::uint32_t lane, const std::string& what) {
-        const auto [owner, fresh] = owners.try_emplace(lane, number_);
-        if (owner->second != number_) {
-            refuse(fmt::format("two threads, {} and {}, {}", owner->second, number_, what));
+    void claim(std::vector<std::optional<std::uint32_t>>& owners, std::uint32_t lane, const char* what,
+               const Instruction& instruction, std::uint32_t channel) {
+        if (owners.size() <= lane) {
+            owners.resize(linked_.lanes.size());
         }
+        const std::uint32_t owner = owners[lane].value_or(number_);
+        if (owner != number_) {
+            const bool is_wait = instruction.verb == Verb::wait;
+            refuse(fmt::format("two threads, {} and {}, {} {}{}", owner, number_, what,
+                               is_wait ? instruction.event : index(instruction.peer),
+                               is_wait ? "" : fmt::format(" on channel {}", channel)));
+        }
+        owners[lane] = owner;
     }
 
     std::uint32_t event_lane(std::uint32_t event) {
@@ -317,23 +343,22 @@ class Linker {
         if (!fresh) {
             return entry->second;
         }
-        const auto [kind, from, to, channel, group] = key;
-        LaneEnds ends{.kind = kind, .from = from, .to = to, .channel = channel, .group = group};
-        if (kind == LaneKind::message) {
+        LaneEnds ends{.kind = key.kind, .from = key.from, .to = key.to, .channel = key.channel, .group = key.group};
+        if (key.kind == LaneKind::message) {
             linked_.lanes.push_back(ends);
             return entry->second;
         }
-        for (const RankId member : schedule_.groups[group]) {
-            (kind == LaneKind::multicast ? ends.to : ends.from) = static_cast<std::uint32_t>(member);
+        for (const RankId member : schedule_.groups[key.group]) {
+            (key.kind == LaneKind::multicast ? ends.to : ends.from) = static_cast<std::uint32_t>(member);
             linked_.lanes.push_back(ends);
         }
-        if (kind == LaneKind::offer_to_all) {
-            for (const RankId member : schedule_.groups[group]) {
+        if (key.kind == LaneKind::offer_to_all) {
+            for (const RankId member : schedule_.groups[key.group]) {
                 linked_.lanes.push_back({.kind = LaneKind::sum,
-                                         .from = from,
+                                         .from = key.from,
                                          .to = static_cast<std::uint32_t>(member),
-                                         .channel = channel,
-                                         .group = group});
+                                         .channel = key.channel,
+                                         .group = key.group});
             }
         }
         return entry->second;
@@ -342,10 +367,10 @@ class Linker {
     const Schedule& schedule_;
     Findings& findings_;
     LinkedPrograms linked_;
-    std::vector<std::map<std::uint32_t, std::uint32_t>> places_;  ///< by group: member -> place
-    std::map<MeetingKey, std::uint32_t> meetings_;
-    std::map<std::uint32_t, std::uint32_t> senders_;  ///< lane -> thread of the rank at that end
-    std::map<std::uint32_t, std::uint32_t> takers_;
+    std::vector<std::map<std::uint32_t, std::uint32_t>> places_;              ///< by group: member -> place
+    std::unordered_map<MeetingKey, std::uint32_t, MeetingKeyHash> meetings_;  ///< their first lanes; only looked up
+    std::vector<std::optional<std::uint32_t>> senders_;  ///< by lane: the thread of the rank at that end
+    std::vector<std::optional<std::uint32_t>> takers_;
     std::uint32_t rank_ = 0;
     std::uint32_t number_ = 0;
     std::uint64_t step_ = 0;
