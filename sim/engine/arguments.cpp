@@ -13,10 +13,13 @@ void require_delay(Seconds delay) {
     }
 }
 
-void require_flow(const fabric::Route& route, double bytes, std::size_t links) {
+void require_bytes(double bytes) {
     if (!(bytes >= 0) || !std::isfinite(bytes)) {
         throw std::invalid_argument(fmt::format("a flow of {} bytes was started", bytes));
     }
+}
+
+void require_route(const fabric::Route& route, std::size_t links) {
     for (const fabric::RouteShare& part : route.links) {
         if (index(part.link) >= links) {
             throw std::invalid_argument(fmt::format("a route crosses link {} of {}", index(part.link), links));
@@ -25,6 +28,11 @@ void require_flow(const fabric::Route& route, double bytes, std::size_t links) {
             throw std::invalid_argument(fmt::format("a route has a share of {}", part.share));
         }
     }
+}
+
+void require_flow(const fabric::Route& route, double bytes, std::size_t links) {
+    require_bytes(bytes);
+    require_route(route, links);
 }
 
 }  // namespace lockstep::engine

@@ -42,10 +42,10 @@ void FluidEngine::set_timer(Seconds delay, Token token) {
 }
 
 void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token token) {
-    require_flow(route, bytes, links_.loads().size());
-    const std::uint64_t sequence = sequence_++;
+    require_bytes(bytes);
     if (bytes == 0 || route.links.empty()) {
-        instant_.add(Instant::Kind::flow, sequence, token);
+        require_route(route, links_.loads().size());
+        instant_.add(Instant::Kind::flow, sequence_++, token);
         return;
     }
     if (free_flows_.empty()) {
@@ -53,9 +53,9 @@ void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token tok
         flows_.emplace_back();
     }
     const std::uint32_t flow = free_flows_.back();
-    free_flows_.pop_back();
-    flows_[flow] = {token, sequence, bytes, bytes, now_, 0.0};
     links_.add(flow, route);
+    free_flows_.pop_back();
+    flows_[flow] = {token, sequence_++, bytes, bytes, now_, 0.0};
 }
 
 std::uint64_t FluidEngine::run(Events& events) {

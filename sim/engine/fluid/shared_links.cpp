@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/engine/arguments.h"
+
 namespace lockstep::engine {
 
 namespace {
@@ -15,8 +17,11 @@ namespace {
 // A rate that moved by less than this part of itself did not move.
 constexpr double same_rate = 1e-13;
 
-// How many leavers with the same first link are looked at for one with the same route.
-constexpr int most_leavers_tried = 8;
+// How many paths without a flow that start with the same link are looked at for one along the same route.
+constexpr int most_vacant_tried = 8;
+
+// Where paths that rest are not used again, one in so many still rests.
+constexpr std::uint32_t distrusted_per_trial = 32;
 
 }  // namespace
 
@@ -28,8 +33,8 @@ SharedLinks::SharedLinks(const std::vector<double>& capacities, std::size_t pati
         if (!(capacity > 0) || !std::isfinite(capacity)) {
             throw std::invalid_argument(fmt::format("link {} has a capacity of {} B/s", link, capacity));
         }
-        links_.push_back({.capacity = capacity, .room = capacity});
-        set_open(links_.back());
+        links_.push_back({.capacity = capacity});
+        set_unused(links_.back());
     }
 }
 
@@ -66,88 +71,156 @@ void SharedLinks::grow(Link& link) {
     link.places = places;
 }
 
+/// The only one to occupy a link has it for itself, and its level stays whatever the path's flow gets.
+void SharedLinks::set_alone(Link& link, double share) {
+    link.level = link.capacity / share;
+    link.wake_at = infinity;
+    link.is_idle = 0;
+}
+
+/// Lays a path along the route. Returns: its number.
+std::uint32_t SharedLinks::lay(const fabric::Route& route) {
+    if (free_paths_.empty()) {
+        free_paths_.push_back(static_cast<std::uint32_t>(paths_.size()));
+        paths_.emplace_back();
+        rates_.push_back(0.0);
+    }
+    const std::uint32_t number = free_paths_.back();
+    free_paths_.pop_back();
+    const auto count = static_cast<std::uint32_t>(route.links.size());
+    Path& path = paths_[number];
+    path = {.full_rate = infinity, .first = take_block(count), .count = count};
+    for (std::uint32_t part = 0; part < count; ++part) {
+        const auto link_number = static_cast<std::uint32_t>(index(route.links[part].link));
+        const double share = route.links[part].share;
+        Link& link = links_[link_number];
+        if (link.count == link.places) {
+            grow(link);
+        }
+        crossings_[path.first + part] = {link_number, link.count, share};
+        occupants_[link.first + link.count] = {number, path.first + part, share};
+        ++link.count;
+        if (link.count == 2) {
+            const Occupant& other = occupants_[link.first];
+            link.is_idle = 1;
+            link.room = link.capacity - other.share * rates_[other.path];  // not kept while a path has it for itself
+            ++paths_[other.path].shared_links;
+        }
+        path.shared_links += link.count > 1 ? 1 : 0;
+        path.full_rate = std::min(path.full_rate, link.capacity / share);
+    }
+    crossings_laid_ += count;
+    return number;
+}
+
+/// Takes a path without a flow off its links, of which those where that leaves more for others are unsettled.
+void SharedLinks::take_up(std::uint32_t number) {
+    Path& path = paths_[number];
+    forget_vacant(number);
+    for (const Crossing& crossing : crossings_of(path)) {
+        Link& link = links_[crossing.link];
+        --link.count;
+        const Occupant last = occupants_[link.first + link.count];
+        occupants_[link.first + crossing.position] = last;
+        crossings_[last.crossing].position = crossing.position;
+        if (link.count == 0) {
+            set_unused(link);
+            continue;
+        }
+        const Occupant& left = occupants_[link.first];
+        if (link.count == 1) {
+            --paths_[left.path].shared_links;
+        }
+        if (link.count == 1 && rates_[left.path] == 0.0) {  // nobody's rate depends on it yet
+            set_alone(link, left.share);
+        } else if (link.is_idle != 0 && (link.count == 1 || link.level < infinity)) {
+            unsettle(crossing.link);
+        }
+    }
+    free_blocks_[path.count].push_back(path.first);
+    path.first = none;
+    free_paths_.push_back(number);
+    crossings_laid_ -= path.count;
+}
+
+/// A path without a flow along this route, none if there is none; then it is among those no more.
+std::uint32_t SharedLinks::vacant_path(const fabric::Route& route) {
+    const auto same = [](const Crossing& crossing, const fabric::RouteShare& part) {
+        return crossing.link == index(part.link) && crossing.share == part.share;
+    };
+    std::uint32_t* next = &links_[index(route.links.front().link)].vacant;
+    for (int tried = 0; *next != none && tried < most_vacant_tried; ++tried) {
+        const std::uint32_t number = *next;
+        Path& path = paths_[number];
+        const std::span<const Crossing> crossings = crossings_of(path);
+        if (std::equal(crossings.begin(), crossings.end(), route.links.begin(), route.links.end(), same)) {
+            *next = path.next_vacant;
+            return number;
+        }
+        next = &path.next_vacant;
+    }
+    return none;
+}
+
+void SharedLinks::forget_vacant(std::uint32_t number) {
+    std::uint32_t* next = &links_[crossings_[paths_[number].first].link].vacant;
+    while (*next != number) {
+        next = &paths_[*next].next_vacant;
+    }
+    *next = paths_[number].next_vacant;
+}
+
 void SharedLinks::add(std::uint32_t flow, const fabric::Route& route) {
-    if (flow >= members_.size()) {
-        const auto size = static_cast<std::size_t>(flow) + 1;
-        members_.resize(size);
-        told_rates_.resize(size);
-        next_leaver_.resize(size);
+    if (index(route.links.front().link) >= links_.size()) {
+        require_route(route, links_.size());
+    }
+    std::uint32_t number = vacant_path(route);
+    if (number == none) {
+        require_route(route, links_.size());
+        number = lay(route);
+        laid_.push_back(number);
+    } else if (paths_[number].vacant_since == round_) {
+        followers_.push_back(flow);
+    } else {
+        resumed_.push_back(number);
+        trust_ = std::min(trust_ + 1, most_trust);
     }
     for (const fabric::RouteShare& part : route.links) {
         ++loads_[index(part.link)];
     }
-    if (take_over(flow, route)) {
-        successors_.push_back(flow);
-        return;
+    if (flow >= path_of_.size()) {
+        path_of_.resize(static_cast<std::size_t>(flow) + 1, none);
     }
-    const auto count = static_cast<std::uint32_t>(route.links.size());
-    Member& member = members_[flow];
-    member.rate = infinity;
-    member.first = take_block(count);
-    member.count = count;
-    told_rates_[flow] = 0.0;
-    for (std::uint32_t part = 0; part < count; ++part) {
-        const auto number = static_cast<std::uint32_t>(index(route.links[part].link));
-        Link& link = links_[number];
-        if (link.count == link.places) {
-            grow(link);
-        }
-        const double share = route.links[part].share;
-        crossings_[member.first + part] = {number, link.count, share};
-        occupants_[link.first + link.count] = {flow, member.first + part, share};
-        ++link.count;
-    }
-    crossings_under_way_ += count;
-    newcomers_.push_back(flow);
-}
-
-/// Whether a flow that was removed since the last settle() had the same route: then the new one inherits its crossings
-/// and rate, and to the other flows nothing happened.
-bool SharedLinks::take_over(std::uint32_t flow, const fabric::Route& route) {
-    const auto same = [](const Crossing& crossing, const fabric::RouteShare& part) {
-        return crossing.link == index(part.link) && crossing.share == part.share;
-    };
-    std::uint32_t* leaver = &links_[index(route.links.front().link)].leaver;
-    for (int tried = 0; *leaver != none && tried < most_leavers_tried; ++tried) {
-        Member& left = members_[*leaver];
-        const std::span<const Crossing> crossings = crossings_of(left);
-        if (std::equal(crossings.begin(), crossings.end(), route.links.begin(), route.links.end(), same)) {
-            for (const Crossing& crossing : crossings) {
-                occupants_[links_[crossing.link].first + crossing.position].flow = flow;
-            }
-            members_[flow] = left;
-            left.first = none;
-            told_rates_[flow] = told_rates_[*leaver];
-            *leaver = next_leaver_[*leaver];
-            return true;
-        }
-        leaver = &next_leaver_[*leaver];
-    }
-    return false;
+    path_of_[flow] = number;
+    paths_[number].flow = flow;
 }
 
 void SharedLinks::remove(std::uint32_t flow) {
-    const std::span<const Crossing> crossings = crossings_of(members_[flow]);
-    for (const Crossing& crossing : crossings) {
+    const std::uint32_t number = path_of_[flow];
+    Path& path = paths_[number];
+    for (const Crossing& crossing : crossings_of(path)) {
         --loads_[crossing.link];
     }
-    Link& first = links_[crossings.front().link];
-    next_leaver_[flow] = first.leaver;
-    first.leaver = flow;
-    leavers_.push_back(flow);
+    Link& first = links_[crossings_[path.first].link];
+    path.flow = none;
+    path.vacant_since = round_;
+    path.next_vacant = first.vacant;
+    first.vacant = number;
+    vacated_.push_back(number);
 }
 
 std::span<const std::uint32_t> SharedLinks::settle() {
     ++round_;
-    changed_.assign(successors_.begin(), successors_.end());
-    successors_.clear();
-    if (leavers_.empty() && newcomers_.empty()) {
+    changed_.assign(followers_.begin(), followers_.end());
+    followers_.clear();
+    if (vacated_.empty() && laid_.empty() && resumed_.empty()) {
         return changed_;
     }
     steps_ = 0;
     moved_.clear();
-    unlink_leavers();
-    welcome_newcomers();
+    vacate_paths();
+    send_away_resting();
+    start_paths();
     unsettle_left_links();
     if (end_unsettled_ > 0) {
         ++work_.settled;
@@ -162,85 +235,106 @@ std::span<const std::uint32_t> SharedLinks::settle() {
     return changed_;
 }
 
-/// Keeps of the leavers those whose place none took.
-void SharedLinks::unlink_leavers() {
+/// Puts the paths that nobody followed on to rest. Where flows do not come back to their routes resting only makes
+/// links longer to look through: then but a few do, to see whether that changes.
+void SharedLinks::vacate_paths() {
     std::size_t kept = 0;
-    for (const std::uint32_t flow : leavers_) {
-        const Member& member = members_[flow];
-        if (member.first == none) {
+    for (const std::uint32_t number : vacated_) {
+        Path& path = paths_[number];
+        if (path.flow != none) {
             continue;
         }
-        leavers_[kept++] = flow;
-        links_[crossings_[member.first].link].leaver = none;
-        for (const Crossing& crossing : crossings_of(member)) {
-            Link& link = links_[crossing.link];
-            --link.count;
-            const Occupant last = occupants_[link.first + link.count];
-            occupants_[link.first + crossing.position] = last;
-            crossings_[last.crossing].position = crossing.position;
-            link.room += crossing.share * member.rate;
+        if (path.shared_links > 0) {
+            for (const Crossing& crossing : crossings_of(path)) {
+                links_[crossing.link].room += crossing.share * rates_[number];
+            }
         }
-        crossings_under_way_ -= member.count;
+        rates_[number] = 0.0;
+        path.told = 0.0;
+        if (trust_ > 0 || ++distrusted_ % distrusted_per_trial == 0) {
+            vacated_[kept++] = number;
+        } else {
+            take_up(number);
+        }
     }
-    leavers_.resize(kept);
+    vacated_.resize(kept);
 }
 
-/// Gives new flows the rate that levels as they are allow, and unsettles the links they share.
-void SharedLinks::welcome_newcomers() {
-    for (const std::uint32_t flow : newcomers_) {
-        for (const Crossing& crossing : crossings_of(members_[flow])) {
+/// Clears the links of new paths of those that rest there.
+void SharedLinks::send_away_resting() {
+    for (const std::uint32_t number : laid_) {
+        for (const Crossing& crossing : crossings_of(paths_[number])) {
             Link& link = links_[crossing.link];
-            if (link.count == 1) {  // its level is known, and stays whatever the flow gets
-                link.level = link.capacity / crossing.share;
-                link.wake_at = infinity;
-                link.is_idle = 0;
-            } else {
-                link.is_idle = 1;
+            for (std::uint32_t at = link.count; link.count > loads_[crossing.link] && at-- > 0;) {
+                const std::uint32_t other = occupants_[link.first + at].path;
+                if (paths_[other].flow == none) {
+                    take_up(other);  // fills its place with one that was looked at
+                    trust_ = std::max(trust_ - 1, 0);
+                }
             }
         }
     }
-    for (const std::uint32_t flow : newcomers_) {
-        Member& member = members_[flow];
-        member.rate = allowed_elsewhere(member, none);
-        const double taken = member.rate < infinity ? member.rate : 0.0;
-        for (const Crossing& crossing : crossings_of(member)) {
+}
+
+/// Gives the flows of new and resumed paths the rate that levels as they are allow, and unsettles the links they share.
+void SharedLinks::start_paths() {
+    for (const std::uint32_t number : laid_) {
+        for (const Crossing& crossing : crossings_of(paths_[number])) {
+            Link& link = links_[crossing.link];
+            if (link.count == 1) {
+                set_alone(link, crossing.share);
+            }
+        }
+    }
+    laid_.insert(laid_.end(), resumed_.begin(), resumed_.end());
+    for (const std::uint32_t number : laid_) {
+        Path& path = paths_[number];
+        note_moved(number);
+        if (path.shared_links == 0) {
+            rates_[number] = path.full_rate;
+            continue;
+        }
+        const double rate = allowed_elsewhere(path, none);
+        rates_[number] = rate;
+        const double taken = rate < infinity ? rate : 0.0;
+        for (const Crossing& crossing : crossings_of(path)) {
             Link& link = links_[crossing.link];
             link.room -= crossing.share * taken;
-            if (link.is_idle != 0 && (link.room < link.wake_at || member.rate == infinity)) {
+            if (link.is_idle != 0 && (link.room < link.wake_at || rate == infinity)) {
                 unsettle(crossing.link);
             }
         }
-        note_moved(flow);
     }
-    newcomers_.clear();
+    laid_.clear();
+    resumed_.clear();
 }
 
-/// A link that lost a flow has another level now if it was full, or if one flow is left, which is alone.
+/// Links that were full and lost a flow have more for the others. Where nobody is left the level stays what it was: the
+/// next step of a collective will want the same.
 void SharedLinks::unsettle_left_links() {
-    for (const std::uint32_t flow : leavers_) {
-        Member& member = members_[flow];
-        for (const Crossing& crossing : crossings_of(member)) {
-            Link& link = links_[crossing.link];
-            if (link.count == 0) {
-                set_open(link);
-                link.is_idle = 0;
-            } else if (link.is_idle != 0 && (link.level < infinity || link.count == 1)) {
+    for (const std::uint32_t number : vacated_) {
+        const Path& path = paths_[number];
+        if (path.first == none || path.shared_links == 0) {
+            continue;
+        }
+        for (const Crossing& crossing : crossings_of(path)) {
+            const Link& link = links_[crossing.link];
+            if (link.is_idle != 0 && link.level < infinity && loads_[crossing.link] > 0) {
                 unsettle(crossing.link);
             }
         }
-        free_blocks_[member.count].push_back(member.first);
-        member.first = none;
     }
-    leavers_.clear();
+    vacated_.clear();
 }
 
 /// Lists the flows whose rate differs from what it was when they were listed last.
 void SharedLinks::list_changed() {
-    for (const std::uint32_t flow : moved_) {
-        const double rate = members_[flow].rate;
-        if (std::abs(rate - told_rates_[flow]) > same_rate * rate) {
-            told_rates_[flow] = rate;
-            changed_.push_back(flow);
+    for (const std::uint32_t number : moved_) {
+        Path& path = paths_[number];
+        const double rate = rates_[number];
+        if (std::abs(rate - path.told) > same_rate * rate) {
+            path.told = rate;
+            changed_.push_back(path.flow);
             ++work_.rates_moved;
         }
     }

@@ -39,19 +39,19 @@ class SharedLinks {
     /// above 0 and finite.
     explicit SharedLinks(const std::vector<double>& capacities, std::size_t patience = 16);
 
-    /// Requires: the flow is not under way; if it was, settle() came between. `route` has links, all of the fabric, and
-    /// shares above 0.
+    /// Requires: the flow is not under way; if it was, settle() came between. `route` has links. Throws:
+    /// std::invalid_argument for a link that does not exist or a share that is not above 0.
     void add(std::uint32_t flow, const fabric::Route& route);
     void remove(std::uint32_t flow);
 
     /// Returns: the flows that are new or whose rate changed, some perhaps twice; valid until the next call.
-    /// Cost: O(its links) for a flow alone on its links and for a flow that takes the place of one removed since with
-    /// the same route; else as many steps as there are crossings of the links that the change reaches, and no more than
-    /// a few times those of everything connected to it.
+    /// Cost: constant for a flow that follows another on its route at once, or later alone on its links; else as many
+    /// steps as there are crossings of the links that the change reaches, and no more than a few times those of
+    /// everything connected to it.
     std::span<const std::uint32_t> settle();
 
     /// Bytes per second; meaningful after settle().
-    double rate(std::uint32_t flow) const { return told_rates_[flow]; }
+    double rate(std::uint32_t flow) const { return paths_[path_of_[flow]].told; }
     /// Flows under way across each link, by LinkId.
     std::span<const std::uint32_t> loads() const { return loads_; }
     const Work& work() const { return work_; }
@@ -59,8 +59,9 @@ class SharedLinks {
   private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr int most_trust = 1024;
 
-    /// One link of one flow; a flow's crossings are neighbours.
+    /// One link of one path; a path's crossings are neighbours.
     struct Crossing {
         std::uint32_t link;
         std::uint32_t position;  ///< among the link's occupants
@@ -68,50 +69,62 @@ class SharedLinks {
     };
     /// The same, seen from the link.
     struct Occupant {
-        std::uint32_t flow;
+        std::uint32_t path;
         std::uint32_t crossing;
         double share;
     };
-    struct Member {
-        double rate = 0.0;           ///< the least level on its route
-        std::uint32_t first = none;  ///< of its crossings
-        std::uint32_t count = 0;
-        std::uint32_t moved_in = 0;    ///< the round in which it last moved
-        std::uint32_t reached_in = 0;  ///< the round in which it was last shared afresh
+    /// A flow's way through the links. When its flow has ended a path rests where it is, for the flows of a collective
+    /// come back to the same routes: it uses nothing, and who looks at its links passes over a rate of 0. A new path on
+    /// a link sends away those that rest there.
+    struct Path {
+        double told = 0.0;                  ///< the rate when settle() last listed its flow
+        double full_rate = 0.0;             ///< the rate when it has all its links for itself
+        std::uint32_t first = none;         ///< of its crossings
+        std::uint32_t count = 0;            ///< of its crossings
+        std::uint32_t flow = none;          ///< none while it rests
+        std::uint32_t shared_links = 0;     ///< links of it that others occupy, too
+        std::uint32_t next_vacant = none;   ///< another without a flow that starts with the same link
+        std::uint32_t vacant_since = none;  ///< the round in which its flow ended
+        std::uint32_t moved_in = none;      ///< the round in which its rate last moved
+        std::uint32_t reached_in = none;    ///< the round in which it was last shared afresh
     };
     struct alignas(64) Link {  // a cache line: all that a step looks at
         double capacity;
         double level = infinity;
-        double room;           ///< capacity that the rates leave, but for rounding since it was last added up
+        double room = 0.0;     ///< capacity that the rates leave, but for rounding since it was last added up
         double wake_at = 0.0;  ///< with less room than this, a moved rate may move the level
         std::uint32_t first = 0;
         std::uint32_t places = 0;  ///< of its occupants, a power of two
-        std::uint32_t count = 0;   ///< of its occupants, the leavers among them
+        std::uint32_t count = 0;   ///< of its occupants, those at rest among them
         /// 1 if a moved rate has to put it among the unsettled: it is shared and not there yet; else 0.
         std::uint32_t is_idle = 0;
-        std::uint32_t leaver = none;   ///< a flow removed since the last settle() whose route starts here
-        std::uint32_t reached_in = 0;  ///< the round in which it was last shared afresh
-        std::uint32_t number = 0;      ///< in the problem then
+        std::uint32_t vacant = none;      ///< a path without a flow that starts here
+        std::uint32_t reached_in = none;  ///< the round in which it was last shared afresh
+        std::uint32_t number = 0;         ///< in the problem then
     };
-    /// A flow that a link holds back, or would if its level fell.
+    /// A path that a link holds back, or would if its level fell.
     struct Contender {
-        std::uint32_t flow;
+        std::uint32_t path;
         double share;
         double elsewhere;  ///< the rate that its other links allow, infinite if it does not matter
     };
 
-    std::span<const Crossing> crossings_of(const Member& member) const {
-        return {crossings_.data() + member.first, member.count};
+    std::span<const Crossing> crossings_of(const Path& path) const {
+        return {crossings_.data() + path.first, path.count};
     }
     std::span<const Occupant> occupants_of(const Link& link) const {
         return {occupants_.data() + link.first, link.count};
     }
     std::uint32_t take_block(std::uint32_t count);
     void grow(Link& link);
-    bool take_over(std::uint32_t flow, const fabric::Route& route);
+    std::uint32_t lay(const fabric::Route& route);
+    void take_up(std::uint32_t path);
+    std::uint32_t vacant_path(const fabric::Route& route);
+    void forget_vacant(std::uint32_t path);
 
-    void unlink_leavers();
-    void welcome_newcomers();
+    void vacate_paths();
+    void send_away_resting();
+    void start_paths();
     void unsettle_left_links();
     void unsettle(std::uint32_t link);
     void make_room(std::size_t more) {
@@ -124,10 +137,11 @@ class SharedLinks {
     double filled_level(std::uint32_t number);
     double level_among_all(std::uint32_t number);
     double level_among_contenders(const Link& link, double fixed, double guess);
-    double allowed_elsewhere(const Member& member, std::uint32_t but);
+    double allowed_elsewhere(const Path& path, std::uint32_t but);
     void set_level(std::uint32_t number, double level);
-    void note_moved(std::uint32_t flow);
-    static void set_open(Link& link);
+    void note_moved(std::uint32_t path);
+    static void set_unused(Link& link);
+    static void set_alone(Link& link, double share);
 
     void share_afresh();
     void reach(std::uint32_t link);
@@ -139,23 +153,27 @@ class SharedLinks {
     std::vector<std::vector<std::uint32_t>> free_places_;  // by the logarithm of their number
     std::vector<std::uint32_t> loads_;
 
-    std::vector<Member> members_;
+    std::vector<Path> paths_;
+    std::vector<double> rates_;  // by path: the least level on it; 0 while it rests
+    std::vector<std::uint32_t> free_paths_;
     std::vector<Crossing> crossings_;
     std::vector<std::vector<std::uint32_t>> free_blocks_;  // by number of crossings
-    std::vector<double> told_rates_;  // by flow: the rate when settle() last listed it, rounding aside the present one
-    std::vector<std::uint32_t> next_leaver_;  // by leaver: another whose route starts with the same link
-    std::size_t crossings_under_way_ = 0;
+    std::size_t crossings_laid_ = 0;
+    int trust_ = most_trust;        // that a path that rests is used again
+    std::uint32_t distrusted_ = 0;  // paths that found none
 
-    std::vector<std::uint32_t> newcomers_;
-    std::vector<std::uint32_t> successors_;  // flows that took the place of another
-    std::vector<std::uint32_t> leavers_;
+    std::vector<std::uint32_t> path_of_;    // by flow
+    std::vector<std::uint32_t> laid_;       // paths that are new in this round
+    std::vector<std::uint32_t> resumed_;    // paths that rested until this round
+    std::vector<std::uint32_t> vacated_;    // paths whose flow ended in this round; another may have followed at once
+    std::vector<std::uint32_t> followers_;  // flows that took over the path of one that ended in this round
     std::vector<std::uint32_t> changed_;
 
     std::uint32_t round_ = 0;               // how often settle() was called
     std::vector<std::uint32_t> unsettled_;  // links whose level may be wrong, in the order in which that was noticed
     std::size_t next_unsettled_ = 0;
     std::size_t end_unsettled_ = 0;
-    std::vector<std::uint32_t> moved_;  // flows whose rate moved in this round
+    std::vector<std::uint32_t> moved_;  // paths whose rate moved in this round
     std::vector<Contender> contenders_;
     std::size_t contender_count_ = 0;
     std::size_t patience_;
@@ -164,7 +182,7 @@ class SharedLinks {
 
     MaxMin problem_;
     std::vector<std::uint32_t> reached_links_;
-    std::vector<std::uint32_t> reached_flows_;
+    std::vector<std::uint32_t> reached_paths_;
 };
 
 }  // namespace lockstep::engine

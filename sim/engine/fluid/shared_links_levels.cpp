@@ -27,8 +27,10 @@ double from_bits(std::uint64_t value) { return std::bit_cast<double>(value); }
 
 }  // namespace
 
-void SharedLinks::set_open(Link& link) {
+/// Nobody uses the link.
+void SharedLinks::set_unused(Link& link) {
     link.level = infinity;
+    link.room = link.capacity;
     link.wake_at = surely_room * link.capacity;
 }
 
@@ -39,21 +41,21 @@ void SharedLinks::unsettle(std::uint32_t number) {
     unsettled_[end_unsettled_++] = number;
 }
 
-void SharedLinks::note_moved(std::uint32_t flow) {
-    if (members_[flow].moved_in != round_) {
-        members_[flow].moved_in = round_;
-        moved_.push_back(flow);
+void SharedLinks::note_moved(std::uint32_t number) {
+    if (paths_[number].moved_in != round_) {
+        paths_[number].moved_in = round_;
+        moved_.push_back(number);
     }
 }
 
-/// The least level on a route, without that of one link.
-double SharedLinks::allowed_elsewhere(const Member& member, std::uint32_t but) {
+/// The least level on a path, without that of one link.
+double SharedLinks::allowed_elsewhere(const Path& path, std::uint32_t but) {
     std::uint64_t least = bits(infinity);
-    for (const Crossing& crossing : crossings_of(member)) {
+    for (const Crossing& crossing : crossings_of(path)) {
         const std::uint64_t level = crossing.link == but ? bits(infinity) : bits(links_[crossing.link].level);
         least = std::min(least, level);
     }
-    steps_ += member.count;
+    steps_ += path.count;
     return from_bits(least);
 }
 
@@ -61,15 +63,17 @@ double SharedLinks::allowed_elsewhere(const Member& member, std::uint32_t but) {
 /// unsettled: what is wrong at first is put right later, the smallest level in the first pass and at least the next in
 /// each pass. Returns: false if it gave up because that takes too long.
 bool SharedLinks::repair() {
-    const std::size_t most_steps = patience_ * crossings_under_way_;
+    const std::size_t most_steps = patience_ * crossings_laid_;
     for (; next_unsettled_ < end_unsettled_; ++next_unsettled_) {
         if (steps_ > most_steps) {
             return false;
         }
         const std::uint32_t number = unsettled_[next_unsettled_];
         Link& link = links_[number];
-        const double level = filled_level(number);
-        ++work_.links_filled;
+        // A link whose flows have all come back is as full as it was.
+        const bool is_full = link.level < infinity && std::abs(link.room) <= same_level * link.capacity;
+        const double level = is_full ? link.level : filled_level(number);
+        work_.links_filled += is_full ? 0 : 1;
         if (level != link.level && !(std::abs(level - link.level) <= same_level * std::min(level, link.level))) {
             set_level(number, level);
             ++work_.levels_moved;
@@ -90,27 +94,27 @@ double SharedLinks::filled_level(std::uint32_t number) {
     steps_ += occupants.size();
     // A flow slower than the level is held back elsewhere and uses what it has; the others share what is left.
     const std::uint64_t present = bits(link.level);
-    const Member* const members = members_.data();
+    const double* const rates = rates_.data();
     Contender* const contenders = contenders_.data();
     double fixed = 0.0;
     double shares = 0.0;
     std::uint64_t fastest_fixed = 0;
     std::size_t count = 0;
     for (const Occupant& occupant : occupants) {
-        const std::uint64_t rate = bits(members[occupant.flow].rate);
+        const std::uint64_t rate = bits(rates[occupant.path]);
         const std::uint64_t is_fixed = rate < present ? 1 : 0;
         const std::uint64_t fixed_rate = rate & (0 - is_fixed);
         fixed += occupant.share * from_bits(fixed_rate);
         fastest_fixed = std::max(fastest_fixed, fixed_rate);
         shares += from_bits(bits(occupant.share) & (is_fixed - 1));
-        contenders[count] = {occupant.flow, occupant.share, infinity};
+        contenders[count] = {occupant.path, occupant.share, infinity};
         count += 1 - is_fixed;
     }
     contender_count_ = count;
     link.room = link.capacity - fixed - (link.level < infinity ? shares * link.level : 0.0);
     if (occupants.size() == 1) {  // its level is known, and stays whatever the flow gets
-        const Member& member = members[occupants[0].flow];
-        contenders[0].elsewhere = count == 0 ? member.rate : allowed_elsewhere(member, number);
+        const std::uint32_t path = occupants[0].path;
+        contenders[0].elsewhere = count == 0 ? rates[path] : allowed_elsewhere(paths_[path], number);
         contender_count_ = 1;
         return link.capacity / occupants[0].share;
     }
@@ -126,7 +130,7 @@ double SharedLinks::filled_level(std::uint32_t number) {
         return fastest > level * (1 - tie) ? fastest : level;
     }
     for (std::size_t at = 0; at < count; ++at) {
-        contenders[at].elsewhere = allowed_elsewhere(members[contenders[at].flow], number);
+        contenders[at].elsewhere = allowed_elsewhere(paths_[contenders[at].path], number);
     }
     return level_among_contenders(link, fixed, level);
 }
@@ -137,9 +141,9 @@ double SharedLinks::level_among_all(std::uint32_t number) {
     contender_count_ = 0;
     double shares = 0.0;
     for (const Occupant& occupant : occupants_of(link)) {
-        const Member& member = members_[occupant.flow];
-        const double elsewhere = member.rate < link.level ? member.rate : allowed_elsewhere(member, number);
-        contenders_[contender_count_++] = {occupant.flow, occupant.share, elsewhere};
+        const double rate = rates_[occupant.path];
+        const double elsewhere = rate < link.level ? rate : allowed_elsewhere(paths_[occupant.path], number);
+        contenders_[contender_count_++] = {occupant.path, occupant.share, elsewhere};
         shares += occupant.share;
     }
     return level_among_contenders(link, 0.0, link.capacity / shares);
@@ -181,20 +185,20 @@ void SharedLinks::set_level(std::uint32_t number, double level) {
     links[number].wake_at = level < infinity ? infinity : surely_room * links[number].capacity;
     for (std::size_t at = 0; at < contender_count_; ++at) {
         const Contender& contender = contenders_[at];
-        Member& member = members_[contender.flow];
-        const double was = member.rate;
+        const double was = rates_[contender.path];
         const double is = std::min(contender.elsewhere, level);
         if (is == was) {
             continue;
         }
-        member.rate = is;
-        note_moved(contender.flow);
-        steps_ += member.count;
-        make_room(member.count);
+        const Path& path = paths_[contender.path];
+        rates_[contender.path] = is;
+        note_moved(contender.path);
+        steps_ += path.count;
+        make_room(path.count);
         const double grown = was < infinity ? is - was : is;  // infinite: a new flow that nothing held back yet
         std::uint32_t* const unsettled = unsettled_.data();
         std::size_t end = end_unsettled_;
-        for (const Crossing& crossing : crossings_of(member)) {
+        for (const Crossing& crossing : crossings_of(path)) {
             // Written without a jump, of which half would be guessed wrong.
             Link& link = links[crossing.link];
             link.room -= crossing.share * grown;
@@ -220,20 +224,20 @@ void SharedLinks::reach(std::uint32_t number) {
 void SharedLinks::share_afresh() {
     problem_.clear();
     reached_links_.clear();
-    reached_flows_.clear();
+    reached_paths_.clear();
     for (; next_unsettled_ < end_unsettled_; ++next_unsettled_) {
         reach(unsettled_[next_unsettled_]);
     }
     for (std::size_t at = 0; at < reached_links_.size(); ++at) {  // grows on the way
         for (const Occupant& occupant : occupants_of(links_[reached_links_[at]])) {
-            Member& member = members_[occupant.flow];
-            if (member.reached_in == round_) {
+            Path& path = paths_[occupant.path];
+            if (path.reached_in == round_ || path.flow == none) {
                 continue;
             }
-            member.reached_in = round_;
-            reached_flows_.push_back(occupant.flow);
+            path.reached_in = round_;
+            reached_paths_.push_back(occupant.path);
             problem_.add_flow();
-            for (const Crossing& crossing : crossings_of(member)) {
+            for (const Crossing& crossing : crossings_of(path)) {
                 reach(crossing.link);
                 problem_.add_crossing(links_[crossing.link].number, crossing.share);
             }
@@ -241,30 +245,28 @@ void SharedLinks::share_afresh() {
     }
     problem_.solve();
     ++work_.shared_afresh;
-    work_.most_afresh = std::max<std::uint64_t>(work_.most_afresh, reached_flows_.size());
+    work_.most_afresh = std::max<std::uint64_t>(work_.most_afresh, reached_paths_.size());
 
     for (const std::uint32_t number : reached_links_) {
         Link& link = links_[number];
-        link.room = link.capacity;
         link.is_idle = link.count > 1 ? 1 : 0;
-        set_open(link);
+        set_unused(link);
         if (link.count == 1) {
-            link.level = link.capacity / occupants_of(link).front().share;
-            link.wake_at = infinity;
+            set_alone(link, occupants_of(link).front().share);
         }
     }
-    for (std::uint32_t at = 0; at < reached_flows_.size(); ++at) {
-        Member& member = members_[reached_flows_[at]];
+    for (std::uint32_t at = 0; at < reached_paths_.size(); ++at) {
+        const std::uint32_t path = reached_paths_[at];
         const double rate = problem_.rate(at);
         Link& bottleneck = links_[reached_links_[problem_.bottleneck(at)]];
         bottleneck.level = rate;
         bottleneck.wake_at = infinity;
-        for (const Crossing& crossing : crossings_of(member)) {
+        for (const Crossing& crossing : crossings_of(paths_[path])) {
             links_[crossing.link].room -= crossing.share * rate;
         }
-        if (rate != member.rate) {
-            member.rate = rate;
-            note_moved(reached_flows_[at]);
+        if (rate != rates_[path]) {
+            rates_[path] = rate;
+            note_moved(path);
         }
     }
 }
@@ -274,8 +276,8 @@ void SharedLinks::share_afresh() {
 bool SharedLinks::is_max_min() const {
     constexpr double rounding = 1e-9;
     std::vector<std::uint32_t> numbers;
-    for (const std::uint32_t flow : moved_) {
-        for (const Crossing& crossing : crossings_of(members_[flow])) {
+    for (const std::uint32_t path : moved_) {
+        for (const Crossing& crossing : crossings_of(paths_[path])) {
             numbers.push_back(crossing.link);
         }
     }
@@ -287,19 +289,23 @@ bool SharedLinks::is_max_min() const {
         double fastest = 0.0;
         bool are_least = true;
         for (const Occupant& occupant : occupants_of(link)) {
-            const Member& member = members_[occupant.flow];
+            const Path& path = paths_[occupant.path];
+            if (path.flow == none) {
+                continue;
+            }
+            const double rate = rates_[occupant.path];
             double least = infinity;
-            for (const Crossing& crossing : crossings_of(member)) {
+            for (const Crossing& crossing : crossings_of(path)) {
                 least = std::min(least, links_[crossing.link].level);
             }
-            are_least = are_least && member.rate == least && member.rate < infinity;
-            used += occupant.share * member.rate;
-            fastest = std::max(fastest, member.rate);
+            are_least = are_least && rate == least && rate < infinity;
+            used += occupant.share * rate;
+            fastest = std::max(fastest, rate);
         }
         const bool holds_back = link.level < infinity && fastest >= link.level;
         return are_least && used <= link.capacity * (1 + rounding) &&
                (!holds_back || used >= link.capacity * (1 - rounding)) &&
-               std::abs(link.capacity - used - link.room) <= rounding * link.capacity;
+               (link.count == 1 || std::abs(link.capacity - used - link.room) <= rounding * link.capacity);
     });
 }
 
