@@ -75,7 +75,8 @@ std::vector<std::string> texts(const Proof& proof) {
     return all;
 }
 
-void check_proved(const Algorithm& algorithm, const Communicator& communicator, const Request& request) {
+void check_proved(const Algorithm& algorithm, const Communicator& communicator, const Request& request,
+                  const std::vector<Turns>& orders) {
     CAPTURE(algorithm.name, name_of(request.operation), communicator.size(), request.bytes.value, index(request.root),
             request.tuning.pieces.value_or(0), request.tuning.channels.value_or(0), request.tuning.dimensions);
     const Schedule schedule = algorithm.make(communicator, request);
@@ -83,7 +84,7 @@ void check_proved(const Algorithm& algorithm, const Communicator& communicator, 
     CHECK(schedule.operation == request.operation);
     CHECK(schedule.ranks == communicator.size());
     const double promised = communicator.size() == 1 ? 0 : algorithm.messages(communicator, request);
-    for (const Turns turns : {Turns::forward, Turns::backward}) {
+    for (const Turns turns : orders) {
         const Proof proof = prove(schedule, request.bytes, turns);
         CHECK(texts(proof) == std::vector<std::string>{});
         CHECK(static_cast<double>(proof.messages) == promised);

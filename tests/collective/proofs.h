@@ -42,9 +42,10 @@ class Draw {
 /// The findings as users see them: `deadlock: rank 3 in step 7 waits …`.
 std::vector<std::string> texts(const Proof& proof);
 
-/// Proves what the algorithm makes of the request, with both orders of turns, and that it takes as many messages as the
-/// algorithm says.
-void check_proved(const Algorithm& algorithm, const Communicator& communicator, const Request& request);
+/// Proves what the algorithm makes of the request, with these orders of turns, and that it takes as many messages as
+/// the algorithm says.
+void check_proved(const Algorithm& algorithm, const Communicator& communicator, const Request& request,
+                  const std::vector<Turns>& orders = {Turns::forward, Turns::backward});
 
 /// A request of some size that is right for the operation.
 Request plain_request(Operation operation, std::uint32_t ranks, Bytes bytes, RankId root = {});
