@@ -74,7 +74,7 @@ std::vector<const Algorithm*> candidates(const Communicator& communicator, const
 /// A time that no schedule can beat on this fabric: each GPU's scale-up and scale-out links against what it must send
 /// or receive (with in-switch reduction where the fabric has it, the vector once), each node's links to the outside
 /// against what must cross them, plus the smallest link-by-link latency of any first message. Derivation:
-/// docs/collectives.md.
+/// docs/collectives/lower-bound.md.
 Seconds lower_bound(const Communicator& communicator, const Request& request);
 
 }  // namespace lockstep::collective
