@@ -137,6 +137,7 @@ bool prove_one(const collective::Schedule& schedule, Bytes bytes, report::Proved
             tried.findings = std::move(proof.findings);
             return false;
         }
+        tried.races_checked = tried.races_checked && proof.races_checked;
         tried.messages = std::max(tried.messages, proof.messages);
         tried.steps = std::max(tried.steps, proof.depth);
         tried.most_sent = std::max(tried.most_sent, Bytes{*std::ranges::max_element(proof.bytes_out)});

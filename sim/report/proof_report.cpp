@@ -55,6 +55,7 @@ Json operation_json(const ProvedOperation& tried) {
         json["steps"] = tried.steps;
         json["most_sent_bytes"] = tried.most_sent.value;
         json["most_received_bytes"] = tried.most_received.value;
+        json["races_checked"] = tried.races_checked;
     }
     if (tried.failed_root) {
         json["failed_root"] = index(*tried.failed_root);
@@ -105,6 +106,12 @@ void write_text(std::ostream& out, const ProofReport& report) {
                "# steps: messages one after the other; sent, received: by the rank with most\n";
     } else {
         out << "\n# ranks, steps of a rank's program and chunks count from 0\n";
+    }
+    for (const ProvedOperation& tried : report.operations) {
+        if (tried.holds() && !tried.races_checked) {
+            out << fmt::format("# {}: too many threads to look for races; two orders of turns end well\n",
+                               collective::name_of(tried.operation));
+        }
     }
     for (const std::string& note : report.notes) {
         out << "# " << note << '\n';

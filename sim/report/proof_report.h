@@ -25,6 +25,7 @@ struct ProvedOperation {
     std::uint32_t steps = 0;  ///< messages one after the other
     Bytes most_sent{};        ///< by one rank
     Bytes most_received{};
+    bool races_checked = true;               ///< see collective::Proof
     std::optional<RankId> failed_root = {};  ///< where it has one and the proof failed
     std::vector<collective::Finding> findings = {};
 
