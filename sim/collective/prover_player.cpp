@@ -12,6 +12,19 @@ namespace {
 
 constexpr std::size_t most_memory = std::size_t{4} << 30U;
 
+/// `from rank 3`
+std::string text_of(const Origin& origin) {
+    switch (origin.kind) {
+        case Origin::Kind::own:
+            return "of its own";
+        case Origin::Kind::message:
+            return fmt::format("from rank {}", origin.rank);
+        case Origin::Kind::switches:
+            return fmt::format("from rank {} in the switches", origin.rank);
+    }
+    throw std::invalid_argument("text_of: no such origin");
+}
+
 std::string counted(std::size_t chunks) { return fmt::format("{} {}", chunks, chunks == 1 ? "chunk" : "chunks"); }
 
 }  // namespace
@@ -212,14 +225,6 @@ Message SymbolicPlayer::sent(std::size_t at, const Instruction& instruction, Las
     return message;
 }
 
-void SymbolicPlayer::multicast(std::size_t at, const LinkedInstruction& linked) {
-    ++proof_.messages;
-    const Message message = sent(at, linked.instruction, last_sent_[linked.first_lane]);
-    for (std::uint32_t m = 0; m < members(linked.instruction); ++m) {
-        lanes_[linked.first_lane + m].push(message);
-    }
-}
-
 bool SymbolicPlayer::take(std::size_t at, const LinkedInstruction& linked, std::uint32_t lane) {
     if (lanes_[lane].empty()) {
         return false;
@@ -228,62 +233,14 @@ bool SymbolicPlayer::take(std::size_t at, const LinkedInstruction& linked, std::
     return true;
 }
 
-/// The sum of what each member offered first, once all have. lane: of the first member.
-std::optional<Message> SymbolicPlayer::summed(std::size_t at, const Instruction& instruction, std::uint32_t lane) {
-    for (std::uint32_t m = 0; m < members(instruction); ++m) {
-        if (lanes_[lane + m].empty()) {
-            return std::nullopt;
-        }
-    }
-    ++proof_.messages;
-    Message total = lanes_[lane].pop();
-    for (std::uint32_t m = 1; m < members(instruction); ++m) {
-        const Message message = lanes_[lane + m].pop();
-        const std::uint32_t member = programs_.lanes[lane + m].from;
-        total.depth = std::max(total.depth, message.depth);
-        total.turn = std::max(total.turn, message.turn);
-        total.clock = races_ ? RaceDetector::joined(total.clock, message.clock) : nullptr;
-        if (message.contents.size() != total.contents.size()) {
-            report(at, Fault::misplaced, 0,
-                   fmt::format("has the switches add {} of rank {} to {} of rank {}", counted(message.contents.size()),
-                               member, counted(total.contents.size()), programs_.lanes[lane].from));
-            continue;
-        }
-        for (std::size_t c = 0; c < total.contents.size(); ++c) {
-            total.contents[c] = added(at, total.contents[c], message.contents[c],
-                                      [&] { return fmt::format("from rank {} in the switches", member); });
-        }
-    }
-    return total;
-}
-
-bool SymbolicPlayer::reduce_in_switch(std::size_t at, const LinkedInstruction& linked) {
-    const auto total = summed(at, linked.instruction, linked.first_lane);
-    if (!total) {
-        return false;
-    }
-    arrive(at, linked, *total, programs_.lanes[linked.first_lane].from);
-    return true;
-}
-
-void SymbolicPlayer::sum_for_all(std::size_t at, const LinkedInstruction& linked) {
-    const std::uint32_t size = members(linked.instruction);
-    if (const auto total = summed(at, linked.instruction, linked.first_lane)) {
-        for (std::uint32_t m = 0; m < size; ++m) {
-            lanes_[linked.first_lane + size + m].push(*total);
-        }
-    }
-}
-
-/// The sum, or what was there if it makes no sense. whence: where `more` comes from, as text.
-template <class Whence>
-ContentId SymbolicPlayer::added(std::size_t at, ContentId there, ContentId more, Whence whence) {
+/// The sum, or what was there if it makes no sense.
+ContentId SymbolicPlayer::added(std::size_t at, ContentId there, ContentId more, Origin origin) {
     if (there == nothing || more == nothing) {
         return there == nothing ? more : there;  // reported by who sends or who adds
     }
     if (contents_.chunk_of(there) != contents_.chunk_of(more)) {
         report(at, Fault::misplaced, contents_.chunk_of(there),
-               fmt::format("adds data of chunk {} {} to data of chunk {}", contents_.chunk_of(more), whence(),
+               fmt::format("adds data of chunk {} {} to data of chunk {}", contents_.chunk_of(more), text_of(origin),
                            contents_.chunk_of(there)));
         return there;
     }
@@ -319,19 +276,18 @@ void SymbolicPlayer::arrive(std::size_t at, const LinkedInstruction& linked, con
     if (record_ == Record::transfers) {
         keep_transfer(at, instruction, message, from, chunks);
     }
+    const Taking taking = instruction.verb == Verb::receive_reduce ? Taking::added : Taking::stored;
     for (std::size_t i = 0; i < chunks.size(); ++i) {
-        put(at, instruction.buffer, chunks[i], message.contents[i], instruction.verb == Verb::receive_reduce,
-            [&] { return fmt::format("from rank {}", from); });
+        put(at, instruction.buffer, chunks[i], message.contents[i], taking, {Origin::Kind::message, from});
     }
 }
 
-/// Stores or adds one chunk. whence: where it comes from, as text.
-template <class Whence>
-void SymbolicPlayer::put(std::size_t at, Buffer buffer, std::uint32_t chunk, ContentId content, bool adds,
-                         Whence whence) {
+/// Stores or adds one chunk.
+void SymbolicPlayer::put(std::size_t at, Buffer buffer, std::uint32_t chunk, ContentId content, Taking taking,
+                         Origin origin) {
     const std::uint32_t rank = rank_of(at);
     touch(at, buffer, chunk, Access::write);
-    if (!adds) {
+    if (taking == Taking::stored) {
         memory_.store(rank, buffer, chunk, content, [&] { return place(at); });
         return;
     }
@@ -339,7 +295,7 @@ void SymbolicPlayer::put(std::size_t at, Buffer buffer, std::uint32_t chunk, Con
     if (there == nothing) {
         report(at, Fault::absent, chunk, fmt::format("adds to chunk {}, which it does not have", chunk));
     }
-    memory_.add(rank, buffer, chunk, added(at, there, content, whence));
+    memory_.add(rank, buffer, chunk, added(at, there, content, origin));
 }
 
 void SymbolicPlayer::copy(std::size_t at, const Instruction& instruction) {
@@ -363,9 +319,9 @@ void SymbolicPlayer::copy(std::size_t at, const Instruction& instruction) {
         keep_transfer(at, instruction, {.contents = contents, .depth = state.depth, .turn = state.turn}, rank_of(at),
                       chunks);
     }
+    const Taking taking = instruction.verb == Verb::reduce ? Taking::added : Taking::stored;
     for (std::uint32_t i = 0; i < instruction.count; ++i) {
-        put(at, instruction.buffer, *to + i, contents[i], instruction.verb == Verb::reduce,
-            [] { return std::string("of its own"); });
+        put(at, instruction.buffer, *to + i, contents[i], taking, {Origin::Kind::own, rank_of(at)});
     }
 }
 
@@ -433,17 +389,13 @@ void SymbolicPlayer::refuse_chunk(std::size_t at, std::uint64_t chunk, Buffer bu
 }
 
 std::int64_t SymbolicPlayer::bytes_of(ContentId content, std::uint32_t chunk) const {
-    if (content == nothing) {
-        return schedule_.sizes ? 0 : chunk_bytes(bytes_, schedule_.chunks, chunk, 1).value;
+    const std::uint32_t number = content == nothing ? chunk : contents_.chunk_of(content);
+    if (schedule_.operation != Operation::all_to_all_v) {
+        return chunk_bytes(bytes_, schedule_.chunks, number, 1).value;
     }
-    const std::uint32_t number = contents_.chunk_of(content);
-    return schedule_.sizes
-               ? schedule_.sizes->at(id_at<RankId>(contents_.first_rank(content)), id_at<RankId>(number)).value
-               : chunk_bytes(bytes_, schedule_.chunks, number, 1).value;
-}
-
-std::uint32_t SymbolicPlayer::members(const Instruction& instruction) const {
-    return static_cast<std::uint32_t>(schedule_.groups[instruction.group].size());
+    return content == nothing
+               ? 0
+               : schedule_.sizes->at(id_at<RankId>(contents_.first_rank(content)), id_at<RankId>(number)).value;
 }
 
 std::string SymbolicPlayer::place(std::size_t at) const {

@@ -54,6 +54,16 @@ struct ThreadState {
     bool ended = false;
 };
 
+/// Where data comes from.
+struct Origin {
+    enum class Kind : std::uint8_t { own, message, switches };
+    Kind kind = Kind::own;
+    std::uint32_t rank = 0;
+};
+
+/// What becomes of it.
+enum class Taking : std::uint8_t { stored, added };
+
 /// Plays linked programs on symbolic data: threads take turns, each running until it has to wait.
 class SymbolicPlayer {
   public:
@@ -98,10 +108,8 @@ class SymbolicPlayer {
     void sum_for_all(std::size_t at, const LinkedInstruction& linked);
     void arrive(std::size_t at, const LinkedInstruction& linked, const Message& message, std::uint32_t from);
     void copy(std::size_t at, const Instruction& instruction);
-    template <class Whence>
-    void put(std::size_t at, Buffer buffer, std::uint32_t chunk, ContentId content, bool adds, Whence whence);
-    template <class Whence>
-    ContentId added(std::size_t at, ContentId there, ContentId more, Whence whence);
+    void put(std::size_t at, Buffer buffer, std::uint32_t chunk, ContentId content, Taking taking, Origin origin);
+    ContentId added(std::size_t at, ContentId there, ContentId more, Origin origin);
     void keep_transfer(std::size_t at, const Instruction& instruction, const Message& message, std::uint32_t from,
                        const std::vector<std::uint32_t>& chunks);
 
