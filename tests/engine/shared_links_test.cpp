@@ -138,6 +138,79 @@ TEST_CASE("SharedLinks: many changes at once, then few, come to the same rates a
     CHECK((patience == 16 || shared_afresh > 0));
 }
 
+TEST_CASE("SharedLinks: flows that come back to their routes get the same rates as on new ones", "[engine]") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        CAPTURE(seed);
+        Dice dice(seed);
+        const std::size_t wires = 2 + dice.below(20);
+        const std::vector<double> capacities = random_capacities(dice, wires);
+        SharedLinks links(capacities);
+        const std::size_t most = 2 + dice.below(20);
+        std::vector<Transfer> kinds = random_transfers(dice, wires, most);
+        std::vector<bool> is_under_way(most, false);
+        const std::size_t calm = 1 + dice.below(8);  // of so many instants one brings new routes
+        for (std::size_t instant = 0; instant < 60; ++instant) {
+            CAPTURE(instant);
+            if (instant % calm == 0) {
+                const std::size_t flow = dice.below(most);
+                if (!is_under_way[flow]) {
+                    kinds[flow] = random_transfers(dice, wires, 1).front();
+                }
+            }
+            // All together, each by itself, or one.
+            const std::size_t manner = dice.below(3);
+            const std::size_t one = dice.below(most);
+            for (std::uint32_t flow = 0; flow < most; ++flow) {
+                const bool turns = manner == 0 ? is_under_way[flow] == is_under_way[one]
+                                               : (manner == 1 ? dice.below(2) == 0 : flow == one);
+                if (turns && is_under_way[flow]) {
+                    links.remove(flow);
+                } else if (turns) {
+                    links.add(flow, route_of(kinds[flow]));
+                }
+                is_under_way[flow] = is_under_way[flow] != turns;
+            }
+            links.settle();
+            std::vector<Transfer> flows;
+            std::vector<std::uint32_t> numbers;
+            std::vector<std::uint32_t> loads(wires, 0);
+            for (std::uint32_t flow = 0; flow < most; ++flow) {
+                if (is_under_way[flow]) {
+                    flows.push_back(kinds[flow]);
+                    numbers.push_back(flow);
+                    for (const auto& part : kinds[flow].path) {
+                        ++loads[part.first];
+                    }
+                }
+            }
+            const std::vector<double> filled = rates_by_filling(capacities, flows);
+            for (std::size_t i = 0; i < flows.size(); ++i) {
+                CAPTURE(numbers[i]);
+                REQUIRE(links.rate(numbers[i]) == Approx(filled[i]).epsilon(1e-8));
+            }
+            REQUIRE(std::equal(loads.begin(), loads.end(), links.loads().begin(), links.loads().end()));
+        }
+    }
+}
+
+TEST_CASE("SharedLinks: a step of a ring that looks like the last one is not worked out again", "[engine]") {
+    // Each of 8 flows has two links for itself; they all end, later all start again.
+    SharedLinks links(std::vector<double>(16, 100.0));
+    for (int step = 0; step < 5; ++step) {
+        for (std::uint32_t flow = 0; flow < 8; ++flow) {
+            links.add(flow, route_of({{{2 * flow, 1.0}, {(2 * flow + 3) % 16, 1.0}}, 0, 0}));
+        }
+        CHECK(links.settle().size() == 8);
+        CHECK(links.rate(3) == 100);
+        for (std::uint32_t flow = 0; flow < 8; ++flow) {
+            links.remove(flow);
+        }
+        CHECK(links.settle().empty());
+    }
+    CHECK(links.work().settled == 0);
+    CHECK(links.work().links_filled == 0);
+}
+
 TEST_CASE("SharedLinks: a change reaches no further than the levels it moves", "[engine]") {
     // Flow i of a chain of links of 100 crosses links i and i + 1: 50 each. One more flow on link 0 is held to 10 by
     // a link of its own: link 0 has 90 left for flow 0, which keeps its 50, for link 1 holds it back.

@@ -44,7 +44,7 @@ void FluidEngine::set_timer(Seconds delay, Token token) {
 void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token token) {
     require_bytes(bytes);
     if (bytes == 0 || route.links.empty()) {
-        require_route(route, links_.loads().size());
+        require_route(route, links_.link_count());
         instant_.add(Instant::Kind::flow, sequence_++, token);
         return;
     }

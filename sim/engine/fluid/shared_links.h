@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/engine/fluid/link_bundles.h"
 #include "sim/engine/fluid/max_min.h"
 #include "sim/fabric/route.h"
 
@@ -18,8 +19,12 @@ namespace lockstep::engine {
 /// full. A flow's rate is the least level on its route. Levels are right, and the rates max-min fair, exactly when each
 /// link's level is the one to which its own flows fill it, given the levels of the other links. So settle() fills the
 /// links anew that lost or gained flows, moves the rates of their flows, and goes on with those links only whose level
-/// the moved rates can reach, until no level moves. Where that would be more work than sharing afresh, everything
-/// connected to the changes is shared afresh.
+/// the moved rates can reach, until no level moves. Where that takes too long everything connected to the changes is
+/// shared afresh.
+///
+/// Links that all routes cross together count as one (LinkBundles), and flows that follow one another on a route share
+/// a path, so that a step of a collective that looks like the one before costs little.
+///
 /// Source of the criterion: Bertsekas and Gallager, "Data Networks", 2nd ed., section 6.5.2; of how far a change
 /// reaches: Ros-Giralt et al., "On the bottleneck structure of congestion-controlled networks", SIGMETRICS 2020.
 class SharedLinks {
@@ -53,7 +58,9 @@ class SharedLinks {
     /// Bytes per second; meaningful after settle().
     double rate(std::uint32_t flow) const { return paths_[path_of_[flow]].told; }
     /// Flows under way across each link, by LinkId.
-    std::span<const std::uint32_t> loads() const { return loads_; }
+    std::span<const std::uint32_t> loads() const;
+    /// Of the fabric.
+    std::size_t link_count() const { return loads_.size(); }
     const Work& work() const { return work_; }
 
   private:
@@ -77,19 +84,20 @@ class SharedLinks {
     /// come back to the same routes: it uses nothing, and who looks at its links passes over a rate of 0. A new path on
     /// a link sends away those that rest there.
     struct Path {
-        double told = 0.0;                  ///< the rate when settle() last listed its flow
-        double full_rate = 0.0;             ///< the rate when it has all its links for itself
-        std::uint32_t first = none;         ///< of its crossings
-        std::uint32_t count = 0;            ///< of its crossings
-        std::uint32_t flow = none;          ///< none while it rests
-        std::uint32_t shared_links = 0;     ///< links of it that others occupy, too
-        std::uint32_t next_vacant = none;   ///< another without a flow that starts with the same link
-        std::uint32_t vacant_since = none;  ///< the round in which its flow ended
-        std::uint32_t moved_in = none;      ///< the round in which its rate last moved
-        std::uint32_t reached_in = none;    ///< the round in which it was last shared afresh
+        double told = 0.0;                 ///< the rate when settle() last listed its flow
+        double full_rate = 0.0;            ///< the rate when it has all its links for itself
+        std::uint32_t first = none;        ///< of its crossings
+        std::uint32_t count = 0;           ///< of its crossings
+        std::uint32_t links = 0;           ///< of the fabric that it crosses
+        std::uint32_t flow = none;         ///< none while it rests
+        std::uint32_t shared_links = 0;    ///< links of it that others occupy, too
+        std::uint32_t next_vacant = none;  ///< another without a flow that starts with the same link
+        std::uint32_t moved_in = none;     ///< the round in which its rate last moved
+        std::uint32_t reached_in = none;   ///< the round in which it was last shared afresh
     };
+    /// A bundle of links that all routes cross together, by its number in bundles_; mostly one link.
     struct alignas(64) Link {  // a cache line: all that a step looks at
-        double capacity;
+        double capacity = 0.0;
         double level = infinity;
         double room = 0.0;     ///< capacity that the rates leave, but for rounding since it was last added up
         double wake_at = 0.0;  ///< with less room than this, a moved rate may move the level
@@ -100,7 +108,6 @@ class SharedLinks {
         std::uint32_t is_idle = 0;
         std::uint32_t vacant = none;      ///< a path without a flow that starts here
         std::uint32_t reached_in = none;  ///< the round in which it was last shared afresh
-        std::uint32_t number = 0;         ///< in the problem then
     };
     /// A path that a link holds back, or would if its level fell.
     struct Contender {
@@ -117,9 +124,21 @@ class SharedLinks {
     }
     std::uint32_t take_block(std::uint32_t count);
     void grow(Link& link);
+    void occupy(std::uint32_t link, std::uint32_t path, std::uint32_t crossing, double share);
     std::uint32_t lay(const fabric::Route& route);
     void take_up(std::uint32_t path);
+    void split(LinkBundles::Split split);
+    void lengthen(std::uint32_t path, std::uint32_t link, double share);
     std::uint32_t vacant_path(const fabric::Route& route);
+    bool runs_along(const Path& path, const fabric::Route& route) const;
+    /// more: modulo 2^32.
+    void count_flows(std::uint32_t link, std::uint32_t more) {
+        flows_[link] += more;
+        if (is_stale_[link] == 0) {
+            is_stale_[link] = 1;
+            stale_.push_back(link);
+        }
+    }
     void forget_vacant(std::uint32_t path);
 
     void vacate_paths();
@@ -148,16 +167,20 @@ class SharedLinks {
     void list_changed();
     bool is_max_min() const;
 
+    LinkBundles bundles_;
     std::vector<Link> links_;
     std::vector<Occupant> occupants_;
     std::vector<std::vector<std::uint32_t>> free_places_;  // by the logarithm of their number
-    std::vector<std::uint32_t> loads_;
+    std::vector<std::uint32_t> flows_;            // by link: under way, those counted that settle() has not seen yet
+    mutable std::vector<std::uint32_t> loads_;    // by the fabric's link, brought up to date when asked for
+    mutable std::vector<std::uint32_t> stale_;    // links whose flows changed since
+    mutable std::vector<std::uint8_t> is_stale_;  // by link
 
     std::vector<Path> paths_;
     std::vector<double> rates_;  // by path: the least level on it; 0 while it rests
     std::vector<std::uint32_t> free_paths_;
     std::vector<Crossing> crossings_;
-    std::vector<std::vector<std::uint32_t>> free_blocks_;  // by number of crossings
+    std::vector<std::vector<std::uint32_t>> free_blocks_;  // by number of places
     std::size_t crossings_laid_ = 0;
     int trust_ = most_trust;        // that a path that rests is used again
     std::uint32_t distrusted_ = 0;  // paths that found none
@@ -182,6 +205,7 @@ class SharedLinks {
 
     MaxMin problem_;
     std::vector<std::uint32_t> reached_links_;
+    std::vector<std::uint32_t> number_of_;  // by link: in the problem
     std::vector<std::uint32_t> reached_paths_;
 };
 

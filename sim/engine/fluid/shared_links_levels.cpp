@@ -70,10 +70,8 @@ bool SharedLinks::repair() {
         }
         const std::uint32_t number = unsettled_[next_unsettled_];
         Link& link = links_[number];
-        // A link whose flows have all come back is as full as it was.
-        const bool is_full = link.level < infinity && std::abs(link.room) <= same_level * link.capacity;
-        const double level = is_full ? link.level : filled_level(number);
-        work_.links_filled += is_full ? 0 : 1;
+        const double level = filled_level(number);
+        ++work_.links_filled;
         if (level != link.level && !(std::abs(level - link.level) <= same_level * std::min(level, link.level))) {
             set_level(number, level);
             ++work_.levels_moved;
@@ -215,7 +213,7 @@ void SharedLinks::reach(std::uint32_t number) {
     Link& link = links_[number];
     if (link.reached_in != round_) {
         link.reached_in = round_;
-        link.number = problem_.add_link(link.capacity);
+        number_of_[number] = problem_.add_link(link.capacity);
         reached_links_.push_back(number);
     }
 }
@@ -223,6 +221,7 @@ void SharedLinks::reach(std::uint32_t number) {
 /// Shares all links anew that the unsettled ones are connected to by flows.
 void SharedLinks::share_afresh() {
     problem_.clear();
+    number_of_.resize(links_.size());
     reached_links_.clear();
     reached_paths_.clear();
     for (; next_unsettled_ < end_unsettled_; ++next_unsettled_) {
@@ -239,7 +238,7 @@ void SharedLinks::share_afresh() {
             problem_.add_flow();
             for (const Crossing& crossing : crossings_of(path)) {
                 reach(crossing.link);
-                problem_.add_crossing(links_[crossing.link].number, crossing.share);
+                problem_.add_crossing(number_of_[crossing.link], crossing.share);
             }
         }
     }
