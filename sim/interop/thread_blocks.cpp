@@ -8,12 +8,15 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/collective/schedule_steps.h"
+#include "sim/interop/moment.h"
 #include "sim/interop/ordered_steps.h"
 
 namespace lockstep::interop {
 
 using collective::Buffer;
 using collective::Instruction;
+using collective::is_in_switch;
 using collective::Operation;
 using collective::Schedule;
 using collective::Thread;
@@ -23,20 +26,6 @@ namespace {
 
 /// How much may be kept to find out which steps are known to have been done: steps times thread blocks.
 constexpr std::size_t most_clock_entries = std::size_t{1} << 26;
-
-/// Consecutive chunks of a buffer of ours.
-struct Run {
-    Buffer buffer = Buffer::data;
-    std::uint32_t first = 0;
-    std::uint32_t count = 1;
-};
-
-/// An instruction of one iteration, its chunks as runs.
-struct Moment {
-    const Instruction* instruction = nullptr;
-    std::vector<Run> runs = {};
-    Run from = {};  ///< of copy and reduce
-};
 
 /// Who last wrote a chunk, and who has read it since.
 struct Users {
@@ -119,7 +108,11 @@ class Spreader {
                 for (std::uint32_t iteration = 0; iteration < block.iterations; ++iteration) {
                     for (const Instruction& instruction : block.body) {
                         spend();
-                        cursor.moments.push_back(moment(instruction, iteration, round * thread.round_stride));
+                        if (is_in_switch(instruction.verb)) {
+                            refuse("it adds up or copies in switches, for which there is no step");
+                        }
+                        cursor.moments.push_back(moment_of(instruction, iteration, round * thread.round_stride));
+                        uses_received_ = uses_received_ || uses(cursor.moments.back(), Buffer::received);
                         if (instruction.verb == Verb::send || instruction.verb == Verb::drain) {
                             add(cursor.receivers, instruction.peer);
                         } else if (instruction.verb == Verb::receive || instruction.verb == Verb::receive_reduce) {
@@ -149,40 +142,6 @@ class Spreader {
         if (--*steps_left_ < 0) {
             refuse("it has more than half a million steps when its loops are unrolled");
         }
-    }
-
-    Moment moment(const Instruction& instruction, std::uint32_t iteration, std::uint32_t moved_on) {
-        Moment made{.instruction = &instruction};
-        switch (instruction.verb) {
-            case Verb::signal:
-            case Verb::wait:
-            case Verb::drain:
-                return made;
-            case Verb::copy:
-            case Verb::reduce:
-                made.from = {instruction.from_buffer, instruction.from.at(iteration) + moved_on, instruction.count};
-                uses_received_ = uses_received_ || instruction.from_buffer == Buffer::received;
-                break;
-            case Verb::send:
-            case Verb::receive:
-            case Verb::receive_reduce:
-                break;
-            default:
-                refuse("it adds up or copies in switches, for which there is no step");
-        }
-        uses_received_ = uses_received_ || instruction.buffer == Buffer::received;
-        if (!instruction.chunks) {
-            made.runs.push_back({instruction.buffer, instruction.chunk.at(iteration) + moved_on, instruction.count});
-            return made;
-        }
-        for (const std::uint32_t chunk : *instruction.chunks) {
-            if (!made.runs.empty() && made.runs.back().first + made.runs.back().count == chunk) {
-                ++made.runs.back().count;
-            } else {
-                made.runs.push_back({instruction.buffer, chunk, 1});
-            }
-        }
-        return made;
     }
 
     /// Throws: InputError for an event with several threads at one end: who lets whom go on would be a matter of time.
@@ -302,14 +261,6 @@ class Spreader {
         return first;
     }
 
-    static std::uint32_t total(const Moment& moment) {
-        std::uint32_t count = 0;
-        for (const Run& run : moment.runs) {
-            count += run.count;
-        }
-        return count;
-    }
-
     void write_moment(Cursor& cursor, const Moment& moment) {
         const Instruction& instruction = *moment.instruction;
         const std::uint32_t block = block_for(cursor, instruction);
@@ -319,7 +270,7 @@ class Spreader {
             case Verb::send: {
                 Run sent = moment.runs.front();
                 if (is_scattered) {
-                    sent = {Buffer::scratch, stage(block, true, total(moment)), 0};
+                    sent = {Buffer::scratch, stage(block, true, chunk_count(moment)), 0};
                     for (const Run& run : moment.runs) {
                         write_local(cursor, block, MscclStep::copy, run,
                                     {Buffer::scratch, sent.first + sent.count, run.count});
@@ -335,7 +286,7 @@ class Spreader {
                 const bool adds = instruction.verb == Verb::receive_reduce;
                 Run taken = moment.runs.front();
                 if (is_scattered) {
-                    taken = {Buffer::scratch, stage(block, false, total(moment)), total(moment)};
+                    taken = {Buffer::scratch, stage(block, false, chunk_count(moment)), chunk_count(moment)};
                 }
                 const bool adds_at_once = adds && !is_scattered;
                 OutStep step{.kind = adds_at_once ? MscclStep::receive_reduce_copy : MscclStep::receive,
