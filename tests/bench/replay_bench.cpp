@@ -26,7 +26,7 @@ void report(benchmark::State& state, const CollectiveRun& run) {
     state.counters["simulated_s"] = run.time.value;
 }
 
-/// Argument: nodes of 8 GPUs.
+/// Arguments: nodes of 8 GPUs; rings side by side, 0 for as many as the fabric offers.
 void ring(benchmark::State& state, const std::string& engine) {
     const DataFiles data = DataFiles::locate();
     YamlFile file = YamlFile::load(data.resolve("topologies", "dgx-h100"));
@@ -35,7 +35,10 @@ void ring(benchmark::State& state, const std::string& engine) {
     const collective::Communicator communicator(fabric, collective::default_placement(fabric, {}));
     fabric::Router router(fabric, fabric.routing(), 1);
     const Settings settings{.make_engine = engine::engine_named(engine).make, .router = &router, .on_progress = {}};
-    const collective::Request request{.operation = collective::Operation::all_reduce, .bytes = Bytes{1 << 30}};
+    collective::Request request{.operation = collective::Operation::all_reduce, .bytes = Bytes{1 << 30}};
+    if (state.range(1) > 0) {
+        request.tuning.channels = static_cast<std::uint32_t>(state.range(1));
+    }
     CollectiveRun run;
     for (auto _ : state) {
         run = run_collective(communicator, request, "ring", settings);
@@ -93,8 +96,8 @@ void permutation(benchmark::State& state, const std::string& engine) {
     report(state, run);
 }
 
-BENCHMARK_CAPTURE(ring, fluid, "fluid")->Arg(8)->Arg(128)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(ring, simgrid, "simgrid")->Arg(8)->Arg(128)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ring, fluid, "fluid")->Args({8, 0})->Args({128, 1})->Args({128, 0})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(ring, simgrid, "simgrid")->Args({8, 0})->Args({128, 1})->Iterations(1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(permutation, fluid, "fluid")
     ->Args({1024, 48, 1000})
     ->Args({1024, 48, 20})

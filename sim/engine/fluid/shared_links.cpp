@@ -144,14 +144,13 @@ void SharedLinks::start_paths() {
     }
     laid_.insert(laid_.end(), resumed_.begin(), resumed_.end());
     for (const std::uint32_t number : laid_) {
-        Path& path = paths_[number];
-        note_moved(number);
-        if (path.shared_links == 0) {
-            rates_[number] = path.full_rate;
-            continue;
-        }
+        const Path& path = paths_[number];
         const double rate = allowed_elsewhere(path, none);
         rates_[number] = rate;
+        note_moved(number);
+        if (path.shared_links == 0) {
+            continue;
+        }
         const double taken = rate < infinity ? rate : 0.0;
         for (const Crossing& crossing : crossings_of(path)) {
             Link& link = links_[crossing.link];

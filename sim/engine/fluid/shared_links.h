@@ -85,7 +85,6 @@ class SharedLinks {
     /// a link sends away those that rest there.
     struct Path {
         double told = 0.0;                 ///< the rate when settle() last listed its flow
-        double full_rate = 0.0;            ///< the rate when it has all its links for itself
         std::uint32_t first = none;        ///< of its crossings
         std::uint32_t count = 0;           ///< of its crossings
         std::uint32_t links = 0;           ///< of the fabric that it crosses

@@ -97,13 +97,9 @@ std::uint32_t SharedLinks::lay(const fabric::Route& route) {
     free_paths_.pop_back();
     const auto count = static_cast<std::uint32_t>(parts.size());
     Path& path = paths_[number];
-    path = {.full_rate = infinity,
-            .first = take_block(count),
-            .count = count,
-            .links = static_cast<std::uint32_t>(route.links.size())};
+    path = {.first = take_block(count), .count = count, .links = static_cast<std::uint32_t>(route.links.size())};
     for (std::uint32_t part = 0; part < count; ++part) {
         occupy(parts[part].bundle, number, path.first + part, parts[part].share);
-        path.full_rate = std::min(path.full_rate, links_[parts[part].bundle].capacity / parts[part].share);
     }
     crossings_laid_ += count;
     return number;
