@@ -104,7 +104,7 @@ void star(benchmark::State& state, const std::string& name, Sizes sizes) {
     count_messages(state, made.routes.size());
 }
 
-/// What sharing the links took for each message, and how many flows everything connected had when all had started.
+/// What sharing the links took for each message.
 void count_work(benchmark::State& state, const Engine& engine, std::size_t messages) {
     if (const auto* fluid = dynamic_cast<const FluidEngine*>(&engine)) {
         const SharedLinks::Work& work = fluid->work();
@@ -115,7 +115,6 @@ void count_work(benchmark::State& state, const Engine& engine, std::size_t messa
         state.counters["links_filled"] = per_message(work.links_filled);
         state.counters["levels_moved"] = per_message(work.levels_moved);
         state.counters["rates_moved"] = per_message(work.rates_moved);
-        state.counters["connected"] = static_cast<double>(work.most_afresh);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,11 @@ const std::vector<double>& required(const std::vector<double>& capacities) {
 }  // namespace
 
 SharedLinks::SharedLinks(const std::vector<double>& capacities, std::size_t patience)
-    : bundles_(required(capacities)), free_places_(32), loads_(capacities.size(), 0), patience_(patience) {}
+    : bundles_(required(capacities)),
+      free_places_(32),
+      loads_(capacities.size(), 0),
+      vacant_(capacities.size(), none),
+      patience_(patience) {}
 
 void SharedLinks::add(std::uint32_t flow, const fabric::Route& route) {
     std::uint32_t number = vacant_path(route);
@@ -58,10 +63,8 @@ void SharedLinks::remove(std::uint32_t flow) {
     for (const Crossing& crossing : crossings_of(path)) {
         count_flows(crossing.link, static_cast<std::uint32_t>(-1));
     }
-    Link& first = links_[crossings_[path.first].link];
     path.flow = none;
-    path.next_vacant = first.vacant;
-    first.vacant = number;
+    path.next_vacant = std::exchange(vacant_[path.first_link], number);
     vacated_.push_back(number);
 }
 

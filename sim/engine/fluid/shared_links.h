@@ -88,6 +88,7 @@ class SharedLinks {
         std::uint32_t first = none;        ///< of its crossings
         std::uint32_t count = 0;           ///< of its crossings
         std::uint32_t links = 0;           ///< of the fabric that it crosses
+        std::uint32_t first_link = none;   ///< of those
         std::uint32_t flow = none;         ///< none while it rests
         std::uint32_t shared_links = 0;    ///< links of it that others occupy, too
         std::uint32_t next_vacant = none;  ///< another without a flow that starts with the same link
@@ -105,7 +106,6 @@ class SharedLinks {
         std::uint32_t count = 0;   ///< of its occupants, those at rest among them
         /// 1 if a moved rate has to put it among the unsettled: it is shared and not there yet; else 0.
         std::uint32_t is_idle = 0;
-        std::uint32_t vacant = none;      ///< a path without a flow that starts here
         std::uint32_t reached_in = none;  ///< the round in which it was last shared afresh
     };
     /// A path that a link holds back, or would if its level fell.
@@ -185,6 +185,7 @@ class SharedLinks {
     std::uint32_t distrusted_ = 0;  // paths that found none
 
     std::vector<std::uint32_t> path_of_;    // by flow
+    std::vector<std::uint32_t> vacant_;     // by the fabric's link: a path without a flow that starts with it
     std::vector<std::uint32_t> laid_;       // paths that are new in this round
     std::vector<std::uint32_t> resumed_;    // paths that rested until this round
     std::vector<std::uint32_t> vacated_;    // paths whose flow ended in this round; another may have followed at once

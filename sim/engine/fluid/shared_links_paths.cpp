@@ -97,7 +97,10 @@ std::uint32_t SharedLinks::lay(const fabric::Route& route) {
     free_paths_.pop_back();
     const auto count = static_cast<std::uint32_t>(parts.size());
     Path& path = paths_[number];
-    path = {.first = take_block(count), .count = count, .links = static_cast<std::uint32_t>(route.links.size())};
+    path = {.first = take_block(count),
+            .count = count,
+            .links = static_cast<std::uint32_t>(route.links.size()),
+            .first_link = static_cast<std::uint32_t>(index(route.links.front().link))};
     for (std::uint32_t part = 0; part < count; ++part) {
         occupy(parts[part].bundle, number, path.first + part, parts[part].share);
     }
@@ -184,10 +187,10 @@ void SharedLinks::take_up(std::uint32_t number) {
 /// A path without a flow along the route, none if there is none; then it is among those no more.
 std::uint32_t SharedLinks::vacant_path(const fabric::Route& route) {
     const std::size_t first = index(route.links.front().link);
-    if (first >= loads_.size() || bundles_.bundle_of(static_cast<std::uint32_t>(first)) == none) {
+    if (first >= vacant_.size()) {
         return none;
     }
-    std::uint32_t* next = &links_[bundles_.bundle_of(static_cast<std::uint32_t>(first))].vacant;
+    std::uint32_t* next = &vacant_[first];
     for (int tried = 0; *next != none && tried < most_vacant_tried; ++tried) {
         const std::uint32_t number = *next;
         Path& path = paths_[number];
@@ -236,7 +239,7 @@ std::span<const std::uint32_t> SharedLinks::loads() const {
 }
 
 void SharedLinks::forget_vacant(std::uint32_t number) {
-    std::uint32_t* next = &links_[crossings_[paths_[number].first].link].vacant;
+    std::uint32_t* next = &vacant_[paths_[number].first_link];
     while (*next != number) {
         next = &paths_[*next].next_vacant;
     }
