@@ -165,6 +165,7 @@ class SharedLinks {
     void reach(std::uint32_t link);
     void list_changed();
     bool is_max_min() const;
+    bool is_right(const Link& link) const;
 
     LinkBundles bundles_;
     std::vector<Link> links_;

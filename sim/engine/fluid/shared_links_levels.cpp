@@ -273,39 +273,45 @@ void SharedLinks::share_afresh() {
 /// Whether the links of the flows that moved carry no more than they can, are full where they hold a flow back, and
 /// have no flow that is faster than its least level. What did not move was right before.
 bool SharedLinks::is_max_min() const {
-    constexpr double rounding = 1e-9;
-    std::vector<std::uint32_t> numbers;
-    for (const std::uint32_t path : moved_) {
-        for (const Crossing& crossing : crossings_of(paths_[path])) {
-            numbers.push_back(crossing.link);
+    for (const std::uint32_t number : moved_) {
+        for (const Crossing& crossing : crossings_of(paths_[number])) {
+            const Link& link = links_[crossing.link];
+            std::uint32_t first_moved = link.first;  // each link once: for this one
+            while (paths_[occupants_[first_moved].path].moved_in != round_) {
+                ++first_moved;
+            }
+            if (occupants_[first_moved].path == number && !is_right(link)) {
+                return false;
+            }
         }
     }
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    return std::all_of(numbers.begin(), numbers.end(), [this](std::uint32_t number) {
-        const Link& link = links_[number];
-        double used = 0.0;
-        double fastest = 0.0;
-        bool are_least = true;
-        for (const Occupant& occupant : occupants_of(link)) {
-            const Path& path = paths_[occupant.path];
-            if (path.flow == none) {
-                continue;
-            }
-            const double rate = rates_[occupant.path];
-            double least = infinity;
-            for (const Crossing& crossing : crossings_of(path)) {
-                least = std::min(least, links_[crossing.link].level);
-            }
-            are_least = are_least && rate == least && rate < infinity;
-            used += occupant.share * rate;
-            fastest = std::max(fastest, rate);
+    return true;
+}
+
+bool SharedLinks::is_right(const Link& link) const {
+    constexpr double rounding = 1e-9;
+    double used = 0.0;
+    double fastest = 0.0;
+    for (std::uint32_t at = link.first; at < link.first + link.count; ++at) {
+        const Occupant& occupant = occupants_[at];
+        const Path& path = paths_[occupant.path];
+        if (path.flow == none) {
+            continue;
         }
-        const bool holds_back = link.level < infinity && fastest >= link.level;
-        return are_least && used <= link.capacity * (1 + rounding) &&
-               (!holds_back || used >= link.capacity * (1 - rounding)) &&
-               (link.count == 1 || std::abs(link.capacity - used - link.room) <= rounding * link.capacity);
-    });
+        double least = infinity;
+        for (std::uint32_t crossing = path.first; crossing < path.first + path.count; ++crossing) {
+            least = std::min(least, links_[crossings_[crossing].link].level);
+        }
+        const double rate = rates_[occupant.path];
+        if (rate != least || rate == infinity) {
+            return false;
+        }
+        used += occupant.share * rate;
+        fastest = std::max(fastest, rate);
+    }
+    const bool holds_back = link.level < infinity && fastest >= link.level;
+    return used <= link.capacity * (1 + rounding) && (!holds_back || used >= link.capacity * (1 - rounding)) &&
+           (link.count == 1 || std::abs(link.capacity - used - link.room) <= rounding * link.capacity);
 }
 
 }  // namespace lockstep::engine
