@@ -12,9 +12,6 @@ namespace lockstep::engine {
 
 namespace {
 
-// A rate that moved by less than this part of itself did not move.
-constexpr double same_rate = 1e-13;
-
 // Where paths that rest are not used again, one in so many still rests.
 constexpr std::uint32_t distrusted_per_trial = 32;
 
@@ -190,7 +187,7 @@ void SharedLinks::list_changed() {
     for (const std::uint32_t number : moved_) {
         Path& path = paths_[number];
         const double rate = rates_[number];
-        if (std::abs(rate - path.told) > same_rate * rate) {
+        if (rate != path.told) {
             path.told = rate;
             changed_.push_back(path.flow);
             ++work_.rates_moved;

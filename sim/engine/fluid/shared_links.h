@@ -115,6 +115,23 @@ class SharedLinks {
         double elsewhere;  ///< the rate that its other links allow, infinite if it does not matter
     };
 
+    /// A sum that does not depend on the order of its terms, so that links with the same flows have the same level to
+    /// the last bit: what rounding loses is kept beside it. Source: Knuth, "The Art of Computer Programming", vol.
+    /// 2, 4.2.2.
+    struct Sum {
+        double sum = 0.0;
+        double lost = 0.0;
+
+        void add(double term) {
+            const double before = sum;
+            sum += term;
+            const double taken = sum - before;
+            lost += (before - (sum - taken)) + (term - taken);
+        }
+        double total() const { return sum + lost; }
+        double left_of(double whole) const { return (whole - sum) - lost; }
+    };
+
     std::span<const Crossing> crossings_of(const Path& path) const {
         return {crossings_.data() + path.first, path.count};
     }
@@ -154,7 +171,7 @@ class SharedLinks {
     bool repair();
     double filled_level(std::uint32_t number);
     double level_among_all(std::uint32_t number);
-    double level_among_contenders(const Link& link, double fixed, double guess);
+    double level_among_contenders(const Link& link, Sum fixed, double guess);
     double allowed_elsewhere(const Path& path, std::uint32_t but);
     void set_level(std::uint32_t number, double level);
     void note_moved(std::uint32_t path);

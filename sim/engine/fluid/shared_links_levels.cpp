@@ -13,9 +13,6 @@ namespace {
 // other, so that symmetrical flows keep the same rate, to the last bit, and end at the same instant.
 constexpr double tie = 1e-12;
 
-// A level that moved by less than this part of itself did not move.
-constexpr double same_level = 1e-13;
-
 // A link with more than this part of its capacity left is not full, however its room was rounded since it was last
 // added up: the roundings of a billion moves are far less.
 constexpr double surely_room = 1e-6;
@@ -24,6 +21,8 @@ constexpr double surely_room = 1e-6;
 // to guess.
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 double from_bits(std::uint64_t value) { return std::bit_cast<double>(value); }
+
+bool is_tied(double a, double b) { return std::abs(a - b) <= tie * std::min(a, b); }
 
 }  // namespace
 
@@ -72,7 +71,9 @@ bool SharedLinks::repair() {
         Link& link = links_[number];
         const double level = filled_level(number);
         ++work_.links_filled;
-        if (level != link.level && !(std::abs(level - link.level) <= same_level * std::min(level, link.level))) {
+        // What has taken long may go round in circles between values that differ by rounding.
+        const bool is_settled = level == link.level || (steps_ > crossings_laid_ && is_tied(level, link.level));
+        if (!is_settled) {
             set_level(number, level);
             ++work_.levels_moved;
         }
@@ -94,22 +95,22 @@ double SharedLinks::filled_level(std::uint32_t number) {
     const std::uint64_t present = bits(link.level);
     const double* const rates = rates_.data();
     Contender* const contenders = contenders_.data();
-    double fixed = 0.0;
-    double shares = 0.0;
+    Sum fixed;
+    Sum shares;
     std::uint64_t fastest_fixed = 0;
     std::size_t count = 0;
     for (const Occupant& occupant : occupants) {
         const std::uint64_t rate = bits(rates[occupant.path]);
         const std::uint64_t is_fixed = rate < present ? 1 : 0;
         const std::uint64_t fixed_rate = rate & (0 - is_fixed);
-        fixed += occupant.share * from_bits(fixed_rate);
+        fixed.add(occupant.share * from_bits(fixed_rate));
         fastest_fixed = std::max(fastest_fixed, fixed_rate);
-        shares += from_bits(bits(occupant.share) & (is_fixed - 1));
+        shares.add(from_bits(bits(occupant.share) & (is_fixed - 1)));
         contenders[count] = {occupant.path, occupant.share, infinity};
         count += 1 - is_fixed;
     }
     contender_count_ = count;
-    link.room = link.capacity - fixed - (link.level < infinity ? shares * link.level : 0.0);
+    link.room = fixed.left_of(link.capacity) - (link.level < infinity ? shares.total() * link.level : 0.0);
     if (occupants.size() == 1) {  // its level is known, and stays whatever the flow gets
         const std::uint32_t path = occupants[0].path;
         contenders[0].elsewhere = count == 0 ? rates[path] : allowed_elsewhere(paths_[path], number);
@@ -117,9 +118,9 @@ double SharedLinks::filled_level(std::uint32_t number) {
         return link.capacity / occupants[0].share;
     }
     if (count == 0) {
-        return fixed <= link.capacity * (1 + same_level) ? infinity : level_among_all(number);
+        return fixed.total() <= link.capacity * (1 + tie) ? infinity : level_among_all(number);
     }
-    const double level = (link.capacity - fixed) / shares;
+    const double level = fixed.left_of(link.capacity) / shares.total();
     if (level <= link.level) {
         const double fastest = from_bits(fastest_fixed);
         if (fastest > level * (1 + tie)) {
@@ -144,31 +145,31 @@ double SharedLinks::level_among_all(std::uint32_t number) {
         contenders_[contender_count_++] = {occupant.path, occupant.share, elsewhere};
         shares += occupant.share;
     }
-    return level_among_contenders(link, 0.0, link.capacity / shares);
+    return level_among_contenders(link, Sum(), link.capacity / shares);
 }
 
 /// Shares among the contenders what the others leave. Each pass takes those who get less elsewhere than the guess for
 /// fixed, which raises it: the steps of Newton's method on a sum of ramps.
 /// guess: at most the level.
-double SharedLinks::level_among_contenders(const Link& link, double fixed, double guess) {
+double SharedLinks::level_among_contenders(const Link& link, Sum fixed, double guess) {
     while (true) {
-        double used = fixed;
-        double shares = 0.0;
+        Sum used = fixed;
+        Sum shares;
         double slowest = infinity;  // of those not fixed
         for (std::size_t at = 0; at < contender_count_; ++at) {
             const Contender& contender = contenders_[at];
             if (contender.elsewhere < guess * (1 - tie)) {
-                used += contender.share * contender.elsewhere;
+                used.add(contender.share * contender.elsewhere);
             } else {
-                shares += contender.share;
+                shares.add(contender.share);
                 slowest = std::min(slowest, contender.elsewhere);
             }
         }
         steps_ += contender_count_;
-        if (shares == 0.0) {
+        if (shares.sum == 0.0) {
             return infinity;
         }
-        const double level = (link.capacity - used) / shares;
+        const double level = used.left_of(link.capacity) / shares.total();
         if (level <= slowest * (1 + tie)) {
             return level < slowest * (1 - tie) ? level : slowest;
         }
