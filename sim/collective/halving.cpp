@@ -26,12 +26,7 @@ Instruction CubeExchange::half(Verb verb, std::uint32_t peer_place, Half which) 
 /// Whether, before the step over d, what the corner has depends on a pair's exchange: that of any corner whose number
 /// agrees with its own in the bits not yet used.
 bool CubeExchange::has_met_pair(std::uint32_t corner, std::uint32_t d) const {
-    for (std::uint32_t other = corner % (2 * d); other < cube.corners(); other += 2 * d) {
-        if (cube.is_pair(other)) {
-            return true;
-        }
-    }
-    return false;
+    return cube.has_pair_among(corner, 2 * d);
 }
 
 std::vector<Instruction> CubeExchange::halving(std::uint32_t place) const {

@@ -26,6 +26,8 @@ class Hypercube {
     bool is_pair(std::uint32_t corner) const { return first_of(corner) != last_of(corner); }
     /// Whether some corner and the one farthest from it both have two places.
     bool has_opposite_pairs() const;
+    /// Whether a corner that is `corner` modulo `modulus` has two places. Requires: `modulus` divides corners().
+    bool has_pair_among(std::uint32_t corner, std::uint32_t modulus) const;
 
   private:
     std::uint32_t places_;
