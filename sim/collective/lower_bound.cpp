@@ -365,12 +365,8 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
     if (ranks == 1 || moves_nothing) {
         return {};
     }
-    // Blocks of whole bytes differ in size: a GPU with the smaller ones may be the slow one.
-    const auto block = [&](RankId rank) {
-        const Bytes bytes =
-            chunk_bytes(request.bytes, static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(index(rank)), 1);
-        return static_cast<double>(bytes.value);
-    };
+    // Simulated blocks are equal, fractions of bytes included; where real ones are not, the largest are larger.
+    const double block = static_cast<double>(request.bytes.value) / static_cast<double>(ranks);
     std::vector<Party> gpus(ranks);  // by rank
     std::vector<Party> nodes;
     for (std::size_t j = 0; j < communicator.nodes().size(); ++j) {
@@ -379,7 +375,7 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
         for (std::size_t place = 0; place < communicator.nodes()[j].size(); ++place) {
             const RankId rank = communicator.nodes()[j][place];
             gpus[index(rank)] = parties.gpu(place, request.root);
-            gpus[index(rank)].blocks = block(rank);
+            gpus[index(rank)].blocks = block;
             nodes.back().blocks += gpus[index(rank)].blocks;
         }
     }

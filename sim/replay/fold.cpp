@@ -262,7 +262,7 @@ class Fold::Finder {
         if (data_.router->policy() == fabric::RoutingPolicy::adaptive) {
             return "adaptive routing makes every path depend on all others";
         }
-        if (schedule_.sizes || data_.bytes.value % schedule_.chunks != 0) {
+        if (schedule_.sizes) {
             return "chunks are of unlike size";
         }
         if (communicator_.size() > ConnectionTable::most_ranks || schedule_.channels > ConnectionTable::most_channels) {

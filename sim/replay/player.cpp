@@ -35,7 +35,7 @@ constexpr std::uint64_t messages_per_progress = 1ULL << 16U;
 }  // namespace
 
 struct Player::Message {
-    Bytes bytes;
+    double bytes = 0;
     Seconds ready_at;  ///< when its latency is spent
     const fabric::Route* route = nullptr;
     std::uint32_t next = none;  ///< the one behind it on its connection
@@ -274,7 +274,7 @@ void Player::advance(std::uint32_t play_at, std::uint32_t thread_at) {
     settle(play_at, thread.rank);
 }
 
-void Player::contribute(std::uint32_t play_at, const Step& step, Bytes bytes) {
+void Player::contribute(std::uint32_t play_at, const Step& step, double bytes) {
     Play& play = plays_[play_at];
     Reduction& reduction = play.reductions[step.connection];
     const std::uint64_t number = reduction.given[step.slot]++;
@@ -321,7 +321,7 @@ const fabric::Route& Player::route_of(Play& play, Connection& connection) {
     return route;
 }
 
-void Player::post(std::uint32_t play_at, std::uint32_t connection_at, Bytes bytes) {
+void Player::post(std::uint32_t play_at, std::uint32_t connection_at, double bytes) {
     Play& play = plays_[play_at];
     ConnectionState& state = play.connections[connection_at];
     const fabric::Route& route = route_of(play, play.schedule->connections()[connection_at]);
@@ -379,9 +379,8 @@ void Player::move_head(std::uint32_t play_at, std::uint32_t connection_at) {
         account(play, state);
         state.counted_route = message.route;
     }
-    state.counted_bytes += static_cast<double>(message.bytes.value);
-    engine_->start_flow(*message.route, static_cast<double>(message.bytes.value),
-                        token_for(Purpose::flow_end, play_at, connection_at));
+    state.counted_bytes += message.bytes;
+    engine_->start_flow(*message.route, message.bytes, token_for(Purpose::flow_end, play_at, connection_at));
 }
 
 void Player::deliver(std::uint32_t play_at, std::uint32_t inbox_at) {

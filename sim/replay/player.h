@@ -72,8 +72,8 @@ class Player final : private engine::Events {
     void on_flow_end(engine::Token token) override;
 
     void advance(std::uint32_t play_at, std::uint32_t thread_at);
-    void post(std::uint32_t play_at, std::uint32_t connection_at, Bytes bytes);
-    void contribute(std::uint32_t play_at, const Step& step, Bytes bytes);
+    void post(std::uint32_t play_at, std::uint32_t connection_at, double bytes);
+    void contribute(std::uint32_t play_at, const Step& step, double bytes);
     void start_head(std::uint32_t play_at, std::uint32_t connection_at);
     void move_head(std::uint32_t play_at, std::uint32_t connection_at);
     void deliver(std::uint32_t play_at, std::uint32_t inbox_at);

@@ -152,8 +152,7 @@ class PreparedSchedule::Reader {
     Bytes listed_bytes(const collective::Instruction& instruction) const {
         Bytes sum;
         for (const std::uint32_t chunk : *instruction.chunks) {
-            sum += into_->sizes_ ? collective::message_bytes(*into_->sizes_, rank_, chunk, 1)
-                                 : collective::chunk_bytes(into_->bytes_, into_->chunks_, chunk, 1);
+            sum += collective::message_bytes(*into_->sizes_, rank_, chunk, 1);
         }
         return sum;
     }
@@ -190,12 +189,16 @@ class PreparedSchedule::Reader {
             refuse("sends to or receives from itself");
         }
         require_chunks(thread, instruction);
+        const bool is_list = instruction.chunks != nullptr;
+        const bool has_own_sizes = into_->sizes_ != nullptr;
         Step step{.verb = instruction.verb,
                   .connection = connection_for(channel_of(thread, instruction), carrier, instruction),
                   .slot = 0,
-                  .count = instruction.chunks ? 0 : instruction.count,
+                  .count = !is_list        ? instruction.count
+                           : has_own_sizes ? 0
+                                           : static_cast<std::uint32_t>(instruction.chunks->size()),
                   .chunk = instruction.chunk};
-        if (instruction.chunks) {
+        if (is_list && has_own_sizes) {
             step.listed = listed_bytes(instruction);
         }
         step.slot = into_->connections_[step.connection].first_inbox;
@@ -275,7 +278,7 @@ PreparedSchedule PreparedSchedule::of_representatives(std::span<const VertexId> 
 
 PreparedSchedule::PreparedSchedule(std::span<const VertexId> gpus, const collective::Schedule& schedule, Bytes bytes,
                                    SelfSends self_sends)
-    : bytes_(bytes),
+    : chunk_bytes_(static_cast<double>(bytes.value) / schedule.chunks),
       chunks_(schedule.chunks),
       scratch_chunks_(schedule.scratch_chunks),
       sizes_(schedule.sizes),

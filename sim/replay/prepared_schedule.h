@@ -37,7 +37,7 @@ struct Step {
     std::uint32_t slot = 0;  ///< receives, signal, wait: the inbox; contributions: the member's place in the group
     std::uint32_t count = 1;
     collective::ChunkIndex chunk;
-    Bytes listed = {};  ///< of a message of scattered chunks (then count is 0)
+    Bytes listed = {};  ///< of a message of scattered chunks of sizes of their own (then count is 0)
 };
 
 struct StepLoop {
@@ -81,13 +81,16 @@ class PreparedSchedule {
     std::size_t inbox_count() const { return inbox_count_; }
     std::span<const RankId> group(std::uint32_t at) const { return groups_[at]; }
     VertexId gpu(RankId rank) const { return gpus_[index(rank)]; }
-    /// Of a message that `sender` sends. first_chunk: as the step's loop has it.
-    Bytes bytes_of(const Step& step, RankId sender, std::uint32_t first_chunk) const {
-        if (step.count == 0) {
-            return step.listed;
+    /// Of a message that `sender` sends. first_chunk: as the step's loop has it. Chunks of a vector are of equal size
+    /// here, fractions of bytes included: where the real ones differ by a byte, which of them does depends on an
+    /// implementation's rounding, and all ranks would do unlike things because of it.
+    double bytes_of(const Step& step, RankId sender, std::uint32_t first_chunk) const {
+        if (!sizes_) {
+            return chunk_bytes_ * step.count;
         }
-        return sizes_ ? collective::message_bytes(*sizes_, sender, first_chunk, step.count)
-                      : collective::chunk_bytes(bytes_, chunks_, first_chunk, step.count);
+        return static_cast<double>(
+            (step.count == 0 ? step.listed : collective::message_bytes(*sizes_, sender, first_chunk, step.count))
+                .value);
     }
 
   private:
@@ -96,7 +99,7 @@ class PreparedSchedule {
     PreparedSchedule(std::span<const VertexId> gpus, const collective::Schedule& schedule, Bytes bytes,
                      SelfSends self_sends);
 
-    Bytes bytes_{};
+    double chunk_bytes_ = 0;
     std::uint32_t chunks_ = 1;
     std::uint32_t scratch_chunks_ = 0;
     std::shared_ptr<const collective::SizeMatrix> sizes_{};

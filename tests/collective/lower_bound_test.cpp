@@ -85,8 +85,8 @@ TEST_CASE("lower_bound: GPUs that do not forward are no way between others", "[c
     CHECK(bound({row, {ends[0], ends[2]}}, Operation::broadcast, 1) == Approx(2e-6 + 1.0 / 50e9).epsilon(1e-12));
 }
 
-TEST_CASE("lower_bound: blocks are whole bytes, not fractions", "[collective]") {
-    // Three fast GPUs and one at 1 B/s. Of 3 bytes the blocks are 0, 1, 1 and 1.
+TEST_CASE("lower_bound: blocks are equal, fractions of bytes included", "[collective]") {
+    // Three fast GPUs and one at 1 B/s. Of 3 bytes each block is 3/4.
     fabric::FabricBuilder builder("slow-last");
     const auto hub = builder.add({.name = "switch", .kind = fabric::VertexKind::switch_});
     for (const double rate : {1e15, 1e15, 1e15, 1.0}) {
@@ -95,13 +95,13 @@ TEST_CASE("lower_bound: blocks are whole bytes, not fractions", "[collective]") 
     }
     const auto fabric = builder.build();
     const Communicator communicator = everybody(fabric);
-    // The slow one sends the sums of the others' two bytes; or receives them.
-    CHECK(bound(communicator, Operation::reduce_scatter, 3) == Approx(2).epsilon(1e-12));
-    CHECK(bound(communicator, Operation::all_gather, 3) == Approx(2).epsilon(1e-12));
-    // Out: two bytes; in: one block of a byte from each of three.
-    CHECK(bound(communicator, Operation::all_to_all, 3) == Approx(3).epsilon(1e-12));
-    // A single byte is the last one's block: it sends nothing, and gets its sum.
-    CHECK(bound(communicator, Operation::reduce_scatter, 1) == Approx(1).epsilon(1e-12));
+    // The slow one sends the sums of the others' blocks; or receives them.
+    CHECK(bound(communicator, Operation::reduce_scatter, 3) == Approx(2.25).epsilon(1e-12));
+    CHECK(bound(communicator, Operation::all_gather, 3) == Approx(2.25).epsilon(1e-12));
+    // 3/4 of a byte to each of the three others.
+    CHECK(bound(communicator, Operation::all_to_all, 3) == Approx(2.25).epsilon(1e-12));
+    // A quarter of a byte for each of the three others.
+    CHECK(bound(communicator, Operation::reduce_scatter, 1) == Approx(0.75).epsilon(1e-12));
     CHECK(bound(communicator, Operation::all_reduce, 3) == Approx(3).epsilon(1e-12));
 }
 
