@@ -20,8 +20,8 @@ std::uint32_t Hypercube::corner_of(std::uint32_t place) const {
 }
 
 // Corner c has two places if a multiple of corners / pairs is in (c, c + 1]; the one farthest from it if one is in
-// [c, c + 1). As these multiples are at least 1 apart, both are so only where one is inside, not at an end: if corners /
-// pairs is not a whole number.
+// [c, c + 1). As these multiples are at least 1 apart, both are so only where one is inside, not at an end: if corners
+// / pairs is not a whole number.
 bool Hypercube::has_opposite_pairs() const { return pairs() > 0 && corners_ % pairs() != 0; }
 
 // Corner c has two places if (c * pairs) mod corners is among the last `pairs` numbers below corners. For the corners
