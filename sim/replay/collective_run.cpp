@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "sim/replay/fold.h"
 #include "sim/replay/player.h"
 #include "sim/replay/replay.h"
+#include "sim/replay/thread_fold.h"
 
 namespace lockstep::replay {
 
@@ -55,6 +57,23 @@ Seconds simulated_time(const collective::Algorithm& algorithm, const collective:
     quiet.make_engine = engine::engines().front().make;
     quiet.limit = limit;
     return run_schedule(communicator, algorithm.make(communicator, request), request.bytes, quiet).time;
+}
+
+/// Folds threads of what is to be played, where that pays. use: gets to know of it.
+std::optional<ThreadFold> alike_threads(PreparedSchedule& prepared, const fabric::Fabric& fabric,
+                                        const Settings& settings, FoldUse& use) {
+    if (settings.folding == Folding::off || message_count(prepared) < settings.fold_threads_from) {
+        return std::nullopt;
+    }
+    try {
+        std::optional<ThreadFold> fold(std::in_place, prepared, fabric, *settings.router);
+        use.threads = fold->thread_count();
+        use.thread_classes = fold->class_count();
+        use.threads_broken_by = fold->broken_by();
+        return fold->folds() ? std::move(fold) : std::nullopt;
+    } catch (const SimulationError&) {  // two ranks that no path joins: it will be met on the way, or not
+        return std::nullopt;
+    }
 }
 
 /// Of other operations than a barrier, no data means nothing to do.
@@ -196,13 +215,19 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     }
     const bool folds = fold && fold->folds();
     PreparedSchedule prepared = folds ? fold->prepared() : PreparedSchedule(communicator, schedule, bytes);
+    std::optional<ThreadFold> thread_fold = alike_threads(prepared, communicator.fabric(), settings, run.fold);
+    std::optional<PreparedSchedule> representatives;
+    if (thread_fold) {
+        representatives = thread_fold->prepared();
+    }
+    PreparedSchedule& played = representatives ? *representatives : prepared;
     const auto engine = settings.make_engine(communicator.fabric());
-    LoneCollective conductor(*engine, prepared.rank_count());
+    LoneCollective conductor(*engine, played.rank_count());
     Player player(*engine, *settings.router, conductor);
     player.on_progress = settings.on_progress;
     std::vector<double> link_bytes(communicator.fabric().link_count(), 0.0);
-    const PlayId play = player.open(prepared, &link_bytes);
-    const std::size_t ranks = prepared.rank_count();
+    const PlayId play = player.open(played, &link_bytes);
+    const std::size_t ranks = played.rank_count();
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         player.arrive(play, id_at<RankId>(rank));
     }
@@ -220,13 +245,13 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
         run.time = Seconds{std::numeric_limits<double>::infinity()};
         return run;
     } catch (const SimulationError&) {
-        if (folds) {
+        if (folds || representatives) {
             return run_unfolded();
         }
         throw;
     }
     if (conductor.ended != ranks) {
-        if (folds) {
+        if (folds || representatives) {
             return run_unfolded();
         }
         throw SimulationError(fmt::format("deadlock: {} of {} ranks cannot finish `{}`: {}", ranks - conductor.ended,
@@ -234,6 +259,9 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
                                           fmt::join(player.waiting(play, waiting_ranks_named), "; ")));
     }
     run.time = conductor.last_end;
+    if (representatives) {
+        thread_fold->spread(link_bytes);
+    }
     if (folds) {
         fold->spread(link_bytes);
     }

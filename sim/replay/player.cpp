@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/replay/connection_route.h"
 
 namespace lockstep::replay {
 
@@ -295,26 +296,7 @@ const fabric::Route& Player::route_of(Play& play, Connection& connection) {
     if (connection.route != nullptr) {
         return *connection.route;
     }
-    const PreparedSchedule& schedule = *play.schedule;
-    const auto find = [&]() -> const fabric::Route& {
-        if (connection.carrier == Carrier::message) {
-            return router_->route(schedule.gpu(connection.from), schedule.gpu(connection.to), connection.channel,
-                                  engine_->loads());
-        }
-        std::vector<VertexId> members;
-        for (const RankId member : schedule.group(connection.group)) {
-            members.push_back(schedule.gpu(member));
-        }
-        switch (connection.carrier) {
-            case Carrier::reduction:
-                return router_->reduction_route(members, schedule.gpu(connection.from));
-            case Carrier::sum:
-                return router_->sum_route(members);
-            default:
-                return router_->multicast_route(members, schedule.gpu(connection.from));
-        }
-    };
-    const fabric::Route& route = find();
+    const fabric::Route& route = found_route(*play.schedule, connection, *router_, engine_->loads());
     if (router_->policy() != fabric::RoutingPolicy::adaptive || connection.carrier != Carrier::message) {
         connection.route = &route;
     }

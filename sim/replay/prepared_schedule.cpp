@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -294,6 +295,27 @@ PreparedSchedule::PreparedSchedule(std::span<const VertexId> gpus, const collect
         reader.read(id_at<RankId>(rank), schedule.program(id_at<RankId>(rank)));
         thread_begin_.push_back(static_cast<std::uint32_t>(threads_.size()));
     }
+}
+
+PreparedSchedule PreparedSchedule::of_parts(Parts parts, const PreparedSchedule& like) {
+    PreparedSchedule schedule;
+    schedule.chunk_bytes_ = like.chunk_bytes_;
+    schedule.chunks_ = like.chunks_;
+    schedule.scratch_chunks_ = like.scratch_chunks_;
+    schedule.sizes_ = like.sizes_;
+    schedule.gpus_ = std::move(parts.gpus);
+    schedule.groups_ = std::move(parts.groups);
+    schedule.threads_ = std::move(parts.threads);
+    schedule.loops_ = std::move(parts.loops);
+    schedule.steps_ = std::move(parts.steps);
+    schedule.connections_ = std::move(parts.connections);
+    schedule.inbox_count_ = parts.inboxes;
+    schedule.thread_begin_.assign(schedule.gpus_.size() + 1, 0);
+    for (const StepThread& thread : schedule.threads_) {
+        ++schedule.thread_begin_[index(thread.rank) + 1];
+    }
+    std::partial_sum(schedule.thread_begin_.begin(), schedule.thread_begin_.end(), schedule.thread_begin_.begin());
+    return schedule;
 }
 
 }  // namespace lockstep::replay

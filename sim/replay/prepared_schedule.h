@@ -66,6 +66,18 @@ class PreparedSchedule {
     /// thread's. Throws: as above.
     static PreparedSchedule of_representatives(std::span<const VertexId> gpus, const collective::Schedule& schedule,
                                                Bytes bytes);
+    /// The arrays as they are, with chunks of the sizes that `like` has. Every index in them must be valid, and threads
+    /// in the order of their ranks.
+    struct Parts {
+        std::vector<VertexId> gpus = {};  ///< by rank
+        std::vector<std::vector<RankId>> groups = {};
+        std::vector<StepThread> threads = {};
+        std::vector<StepLoop> loops = {};
+        std::vector<Step> steps = {};
+        std::vector<Connection> connections = {};
+        std::size_t inboxes = 0;
+    };
+    static PreparedSchedule of_parts(Parts parts, const PreparedSchedule& like);
 
     std::size_t rank_count() const { return thread_begin_.size() - 1; }
     std::span<const StepThread> threads() const { return threads_; }
@@ -76,6 +88,8 @@ class PreparedSchedule {
     }
     const StepLoop& loop(std::uint32_t at) const { return loops_[at]; }
     const Step& step(std::uint32_t at) const { return steps_[at]; }
+    /// Whether a message's bytes follow from the number of its chunks alone.
+    bool has_equal_chunks() const { return sizes_ == nullptr; }
     std::span<Connection> connections() { return connections_; }
     std::span<const Connection> connections() const { return connections_; }
     std::size_t inbox_count() const { return inbox_count_; }
@@ -95,6 +109,7 @@ class PreparedSchedule {
 
   private:
     class Reader;
+    PreparedSchedule() = default;
     enum class SelfSends : std::uint8_t { refused, allowed };
     PreparedSchedule(std::span<const VertexId> gpus, const collective::Schedule& schedule, Bytes bytes,
                      SelfSends self_sends);

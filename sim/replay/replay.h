@@ -25,6 +25,9 @@ struct Settings {
     /// Over the fabric of the communicator or job; keeps what it has found from run to run. Required.
     fabric::Router* router = nullptr;
     Folding folding = Folding::off;
+    /// Where folding is on: how many messages there must be for alike threads to be looked for, which costs about as
+    /// much as simulating some thousands.
+    double fold_threads_from = 2e4;
     /// A collective that would take longer is given up: its time is then infinite.
     Seconds limit{std::numeric_limits<double>::infinity()};
     /// Told now and then how far a long simulation is: simulated time and messages so far. May be empty.
