@@ -18,6 +18,9 @@ namespace lockstep::engine {
 /// The caller's own number for a timer or flow; handed back when it is due.
 using Token = std::uint64_t;
 
+/// A route that an engine knows, by its number there.
+enum class RouteId : std::uint32_t {};
+
 /// What an engine tells the simulation that drives it. Handlers may start flows and set timers.
 class Events {
   public:
@@ -39,8 +42,12 @@ class Engine {
     virtual Seconds now() const = 0;
     /// Requires: delay >= 0.
     virtual void set_timer(Seconds delay, Token token) = 0;
-    /// `route` must stay valid until the flow ends. An empty route is infinitely fast. `bytes` may be fractional.
-    virtual void start_flow(const fabric::Route& route, double bytes, Token token) = 0;
+    /// Returns: the route's number here, the same for the same route. It must stay as it is while the engine lives,
+    /// unless it is empty. Throws: std::invalid_argument for a link that does not exist or a share that is not above 0.
+    virtual RouteId know(const fabric::Route& route) = 0;
+    /// An empty route is infinitely fast. `bytes` may be fractional.
+    virtual void start_flow(RouteId route, double bytes, Token token) = 0;
+    void start_flow(const fabric::Route& route, double bytes, Token token) { start_flow(know(route), bytes, token); }
     /// Works until nothing is left to happen. Returns: how many timers and flow ends were reported.
     virtual std::uint64_t run(Events& events) = 0;
 

@@ -11,6 +11,7 @@
 #include "sim/base/units.h"
 #include "sim/engine/engine.h"
 #include "sim/fabric/route.h"
+#include "sim/replay/play.h"
 #include "sim/replay/prepared_schedule.h"
 #include "sim/replay/result.h"
 
@@ -61,33 +62,32 @@ class Player final : private engine::Events {
     const SimulatorUse& use() const { return use_; }
 
   private:
-    struct ThreadState;
-    struct ConnectionState;
-    struct Inbox;
-    struct Play;
-    struct Message;
-    struct Reduction;
+    /// One that is behind the first of its lane.
+    struct Message {
+        double bytes = 0.0;
+        Seconds ready_at;           ///< when its latency is spent
+        std::uint32_t next = none;  ///< the one behind it
+    };
 
     void on_timer(engine::Token token) override;
     void on_flow_end(engine::Token token) override;
 
     void advance(std::uint32_t play_at, std::uint32_t thread_at);
-    void post(std::uint32_t play_at, std::uint32_t connection_at, double bytes);
+    void post(std::uint32_t play_at, std::uint32_t lane_at, double bytes);
     void contribute(std::uint32_t play_at, const Step& step, double bytes);
-    void start_head(std::uint32_t play_at, std::uint32_t connection_at);
-    void move_head(std::uint32_t play_at, std::uint32_t connection_at);
-    void deliver(std::uint32_t play_at, std::uint32_t inbox_at);
+    void queue(Lane& lane, const Message& message);
+    void start_next(std::uint32_t play_at, std::uint32_t lane_at);
+    void move(std::uint32_t play_at, std::uint32_t lane_at);
+    void deliver(std::uint32_t play_at, Inbox& inbox);
     void settle(std::uint32_t play_at, RankId rank);
-    const fabric::Route& route_of(Play& play, Connection& connection);
-    static void account(Play& play, ConnectionState& state);
-    static void close(Play& play);
-    static void refuse_leftovers(const Play& play);
+    void end_in_switch(std::uint32_t play_at, std::uint32_t lane_at);
+    void look_up_route(Play& play, std::uint32_t lane_at);
     void tell_ended();
 
     engine::Engine* engine_;
     fabric::Router* router_;
     Conductor* conductor_;
-    std::deque<Play> plays_;
+    std::vector<std::unique_ptr<Play>> plays_;
     std::vector<std::uint32_t> free_plays_;
     std::vector<Message> messages_;
     std::vector<std::uint32_t> free_messages_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,19 +15,64 @@ using collective::Verb;
 
 namespace {
 
-/// Who meets on a connection; looked up while programs are read, in the order of first mention.
-struct ConnectionKey {
-    std::uint64_t ends = 0;
-    std::uint64_t lane = 0;
-    bool operator==(const ConnectionKey&) const = default;
-};
-
-struct ConnectionKeyHash {
-    std::size_t operator()(const ConnectionKey& key) const {
-        std::uint64_t mix = key.ends * 0x9E3779B97F4A7C15ULL ^ (key.lane + 0xD1B54A32D192ED03ULL);
-        mix ^= mix >> 32;
-        return static_cast<std::size_t>(mix * 0x9E3779B97F4A7C15ULL);
+/// Finds connections by who meets on them, in constant time.
+class ConnectionNumbers {
+  public:
+    /// connections: those that have numbers so far; the caller adds this one to them if it is told so.
+    /// Returns: its number, and whether it is new.
+    std::pair<std::uint32_t, bool> number(const std::vector<Connection>& connections, const Connection& connection) {
+        if (2 * (connections.size() + 1) > slots_.size()) {
+            grow(connections);
+        }
+        const std::uint64_t hash = hash_of(connection);
+        for (std::size_t at = hash >> shift_;; at = (at + 1) & (slots_.size() - 1)) {
+            Slot& slot = slots_[at];
+            if (slot.number == none) {
+                slot = {tag_of(hash), static_cast<std::uint32_t>(connections.size())};
+                return {slot.number, true};
+            }
+            if (slot.tag == tag_of(hash) && is_same(connections[slot.number], connection)) {
+                return {slot.number, false};
+            }
+        }
     }
+
+  private:
+    static constexpr std::uint32_t none = UINT32_MAX;
+    struct Slot {
+        std::uint32_t tag = 0;
+        std::uint32_t number = none;
+    };
+
+    static std::uint64_t hash_of(const Connection& connection) {
+        std::uint64_t mix = (static_cast<std::uint64_t>(index(connection.from)) << 32U) | index(connection.to);
+        mix *= 0x9E3779B97F4A7C15ULL;
+        mix ^= mix >> 32U;
+        mix += (static_cast<std::uint64_t>(connection.channel) << 34U) |
+               (static_cast<std::uint64_t>(connection.group) << 2U) | static_cast<std::uint64_t>(connection.carrier);
+        return mix * 0xD1B54A32D192ED03ULL;
+    }
+    static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash); }
+    static bool is_same(const Connection& a, const Connection& b) {
+        return a.from == b.from && a.to == b.to && a.channel == b.channel && a.group == b.group &&
+               a.carrier == b.carrier;
+    }
+
+    void grow(const std::vector<Connection>& connections) {
+        shift_ = slots_.empty() ? 54 : shift_ - 1;
+        slots_.assign(std::size_t{1} << (64U - shift_), {});
+        for (std::uint32_t number = 0; number < connections.size(); ++number) {
+            const std::uint64_t hash = hash_of(connections[number]);
+            std::size_t at = hash >> shift_;
+            while (slots_[at].number != none) {
+                at = (at + 1) & (slots_.size() - 1);
+            }
+            slots_[at] = {tag_of(hash), number};
+        }
+    }
+
+    std::vector<Slot> slots_;
+    unsigned shift_ = 64;
 };
 
 Carrier carrier_of(Verb verb) {
@@ -66,9 +109,6 @@ bool takes(Verb verb) {
 /// Whether every member of a group is at the near end: each has a place of its own there.
 bool contributes(Verb verb) { return verb == Verb::contribute || verb == Verb::contribute_to_all; }
 
-/// Whether every member of a group is at the far end, with an inbox of its own.
-bool has_inbox_per_member(Carrier carrier) { return carrier == Carrier::multicast || carrier == Carrier::sum; }
-
 bool is_local_copy(Verb verb) { return verb == Verb::copy || verb == Verb::reduce; }
 
 }  // namespace
@@ -80,6 +120,7 @@ class PreparedSchedule::Reader {
 
     void read(RankId rank, const collective::RankProgram& program) {
         rank_ = rank;
+        events_.clear();
         for (const collective::Thread& thread : program) {
             const auto first_loop = static_cast<std::uint32_t>(into_->loops_.size());
             for (const collective::Block& block : thread.blocks) {
@@ -93,6 +134,10 @@ class PreparedSchedule::Reader {
                         refuse("a list of chunks in a loop");
                     }
                     into_->steps_.push_back(step_for(thread, instruction));
+                    if (into_->sizes_) {
+                        into_->sized_steps_.push_back({instruction.chunk, instruction.chunks ? 0 : instruction.count,
+                                                       instruction.chunks ? listed_bytes(instruction) : Bytes{}});
+                    }
                 }
             }
             const std::uint32_t loops = static_cast<std::uint32_t>(into_->loops_.size()) - first_loop;
@@ -161,17 +206,14 @@ class PreparedSchedule::Reader {
     /// Signals are messages of a rank to itself, without bytes.
     Step step_for_event(const collective::Instruction& instruction) {
         const auto [entry, fresh] =
-            events_.try_emplace({index(rank_), instruction.event}, static_cast<std::uint32_t>(into_->inbox_count_));
-        into_->inbox_count_ += fresh ? 1 : 0;
-        taker_.resize(into_->inbox_count_);
-        if (instruction.verb == Verb::wait) {
-            const std::size_t thread = into_->threads_.size();
-            if (taker_[entry->second].value_or(thread) != thread) {
-                refuse(fmt::format("two threads wait for event {}", instruction.event));
-            }
-            taker_[entry->second] = thread;
+            events_.try_emplace(instruction.event, static_cast<std::uint32_t>(into_->inbox_count_));
+        if (fresh) {
+            add_inboxes(1);
         }
-        return {.verb = instruction.verb, .connection = no_connection, .slot = entry->second, .chunk = {}};
+        if (instruction.verb == Verb::wait && !is_only_owner(inbox_taker_[entry->second])) {
+            refuse(fmt::format("two threads wait for event {}", instruction.event));
+        }
+        return {.connection = no_connection, .slot = entry->second, .verb = instruction.verb};
     }
 
     Step step_for(const collective::Thread& thread, const collective::Instruction& instruction) {
@@ -180,7 +222,7 @@ class PreparedSchedule::Reader {
         }
         if (is_local_copy(instruction.verb)) {
             require_chunks(thread, instruction);
-            return {.verb = instruction.verb, .connection = no_connection, .chunk = {}};
+            return {.connection = no_connection, .verb = instruction.verb};
         }
         const Carrier carrier = carrier_of(instruction.verb);
         if (index(instruction.peer) >= into_->gpus_.size()) {
@@ -190,27 +232,19 @@ class PreparedSchedule::Reader {
             refuse("sends to or receives from itself");
         }
         require_chunks(thread, instruction);
-        const bool is_list = instruction.chunks != nullptr;
-        const bool has_own_sizes = into_->sizes_ != nullptr;
-        Step step{.verb = instruction.verb,
+        const std::size_t count = instruction.chunks ? instruction.chunks->size() : instruction.count;
+        Step step{.bytes = into_->chunk_bytes_ * static_cast<double>(count),
                   .connection = connection_for(channel_of(thread, instruction), carrier, instruction),
-                  .slot = 0,
-                  .count = !is_list        ? instruction.count
-                           : has_own_sizes ? 0
-                                           : static_cast<std::uint32_t>(instruction.chunks->size()),
-                  .chunk = instruction.chunk};
-        if (is_list && has_own_sizes) {
-            step.listed = listed_bytes(instruction);
-        }
-        step.slot = into_->connections_[step.connection].first_inbox;
+                  .count = static_cast<std::uint32_t>(count),
+                  .verb = instruction.verb};
         if (contributes(instruction.verb)) {
             step.slot = place_in_group(rank_, instruction.group);
-        } else if (takes(instruction.verb) && has_inbox_per_member(carrier)) {
-            step.slot += place_in_group(rank_, instruction.group);
+            return step;
         }
-        if (!contributes(instruction.verb)) {
-            claim(step, channel_of(thread, instruction), instruction.peer);
+        if (takes(instruction.verb) && has_inbox_per_member(carrier)) {
+            step.slot = into_->connections_[step.connection].first_inbox + place_in_group(rank_, instruction.group);
         }
+        claim(step, channel_of(thread, instruction), instruction.peer);
         return step;
     }
 
@@ -226,46 +260,63 @@ class PreparedSchedule::Reader {
         // In-switch traffic is known by the rank that reads or multicasts, whoever speaks of it.
         const RankId from = in_switch || incoming ? instruction.peer : rank_;
         const RankId to = in_switch || !incoming ? instruction.peer : rank_;
-        const ConnectionKey key{static_cast<std::uint64_t>(index(from)) << 32U | index(to),
-                                (static_cast<std::uint64_t>(channel) << 34U) |
-                                    (static_cast<std::uint64_t>(in_switch ? instruction.group : 0) << 2U) |
-                                    static_cast<std::uint64_t>(carrier)};
-        const auto [entry, fresh] = known_.try_emplace(key, static_cast<std::uint32_t>(into_->connections_.size()));
-        if (fresh) {
+        const Connection wanted{.carrier = carrier,
+                                .from = from,
+                                .to = to,
+                                .channel = channel,
+                                .group = in_switch ? instruction.group : 0,
+                                .first_inbox = static_cast<std::uint32_t>(into_->inbox_count_)};
+        const auto [number, is_new] = known_.number(into_->connections_, wanted);
+        if (is_new) {
             if (in_switch) {
                 place_in_group(instruction.peer, instruction.group);
             }
-            into_->connections_.push_back({.carrier = carrier,
-                                           .from = from,
-                                           .to = to,
-                                           .channel = channel,
-                                           .group = instruction.group,
-                                           .first_inbox = static_cast<std::uint32_t>(into_->inbox_count_)});
-            into_->inbox_count_ += has_inbox_per_member(carrier) ? into_->groups_[instruction.group].size() : 1;
+            into_->connections_.push_back(wanted);
+            senders_.push_back(nobody);
+            takers_.push_back(nobody);
+            if (has_inbox_per_member(carrier)) {
+                add_inboxes(into_->groups_[instruction.group].size());
+            }
         }
-        return entry->second;
+        return number;
+    }
+
+    void add_inboxes(std::size_t count) {
+        into_->inbox_count_ += count;
+        inbox_taker_.resize(into_->inbox_count_, nobody);
+    }
+
+    /// Whether an end of a connection belongs to the present thread and no other; it does from now on.
+    bool is_only_owner(std::uint32_t& owner) const {
+        const auto thread = static_cast<std::uint32_t>(into_->threads_.size());
+        const bool is_only = owner == nobody || owner == thread;
+        owner = thread;
+        return is_only;
     }
 
     /// Each end of a connection belongs to one thread: two would take turns by chance.
     void claim(const Step& step, std::uint32_t channel, RankId peer) {
-        sender_.resize(into_->connections_.size());
-        taker_.resize(into_->inbox_count_);
-        const std::size_t thread = into_->threads_.size();
-        auto& owner = takes(step.verb) ? taker_[step.slot] : sender_[step.connection];
-        if (owner.value_or(thread) != thread) {
-            refuse(fmt::format("two threads of channel {} {} rank {}", channel,
-                               takes(step.verb) ? "receive from" : "send to", index(peer)));
+        const bool is_far_end = takes(step.verb);
+        const bool is_member = is_far_end && has_inbox_per_member(carrier_of(step.verb));
+        std::uint32_t& owner = is_member    ? inbox_taker_[step.slot]
+                               : is_far_end ? takers_[step.connection]
+                                            : senders_[step.connection];
+        if (!is_only_owner(owner)) {
+            refuse(fmt::format("two threads of channel {} {} rank {}", channel, is_far_end ? "receive from" : "send to",
+                               index(peer)));
         }
-        owner = thread;
     }
+
+    static constexpr std::uint32_t nobody = UINT32_MAX;
 
     PreparedSchedule* into_;
     SelfSends self_sends_;
     RankId rank_{};
-    std::unordered_map<ConnectionKey, std::uint32_t, ConnectionKeyHash> known_;
-    std::map<std::pair<std::size_t, std::uint32_t>, std::uint32_t> events_;  ///< rank and event -> inbox
-    std::vector<std::optional<std::size_t>> sender_;  ///< by connection: the thread that sends on it
-    std::vector<std::optional<std::size_t>> taker_;   ///< by inbox: the thread that takes from it
+    ConnectionNumbers known_;
+    std::map<std::uint32_t, std::uint32_t> events_;  ///< of the rank: event -> inbox
+    std::vector<std::uint32_t> senders_;             ///< by connection: the thread that sends on it
+    std::vector<std::uint32_t> takers_;              ///< by connection with one far end: the thread that takes from it
+    std::vector<std::uint32_t> inbox_taker_;         ///< by inbox: the same
 };
 
 PreparedSchedule::PreparedSchedule(const collective::Communicator& communicator, const collective::Schedule& schedule,

@@ -17,27 +17,30 @@ namespace lockstep::replay {
 /// reduction whose sum goes to all.
 enum class Carrier : std::uint8_t { message, reduction, multicast, sum };
 
-/// A first-in-first-out lane of one channel. Its far ends are inboxes: one, or for a multicast or sum one for each
-/// member.
+/// Whether every member of a group is at the far end, with an inbox of its own.
+constexpr bool has_inbox_per_member(Carrier carrier) {
+    return carrier == Carrier::multicast || carrier == Carrier::sum;
+}
+
+/// A first-in-first-out lane of one channel. It has one far end, or for a multicast or sum an inbox for each member.
 struct Connection {
     Carrier carrier = Carrier::message;
     RankId from{};  ///< the sender; of a reduction, the rank that reads; of a sum, the one it is told apart by
     RankId to{};    ///< of a message, the receiver; else as `from`
     std::uint32_t channel = 0;
-    std::uint32_t group = 0;  ///< of in-switch traffic
-    std::uint32_t first_inbox = 0;
+    std::uint32_t group = 0;               ///< of in-switch traffic
+    std::uint32_t first_inbox = 0;         ///< of those of members
     const fabric::Route* route = nullptr;  ///< found when first used, unless routing is adaptive
     std::uint32_t stands_for = 1;          ///< connections that do the same, itself included
 };
 
-/// An instruction with its connection looked up.
+/// An instruction with its connection looked up: what playing it needs, and no more.
 struct Step {
-    collective::Verb verb = collective::Verb::send;
+    double bytes = 0;  ///< of the message that it sends, where all chunks are of one size
     std::uint32_t connection = 0;
-    std::uint32_t slot = 0;  ///< receives, signal, wait: the inbox; contributions: the member's place in the group
-    std::uint32_t count = 1;
-    collective::ChunkIndex chunk;
-    Bytes listed = {};  ///< of a message of scattered chunks of sizes of their own (then count is 0)
+    std::uint32_t slot = 0;   ///< signal, wait, receives of members: the inbox; contributions: the member's place
+    std::uint32_t count = 1;  ///< of chunks
+    collective::Verb verb = collective::Verb::send;
 };
 
 struct StepLoop {
@@ -56,6 +59,7 @@ struct StepThread {
 
 /// A schedule laid out flat for playing, for vectors of one size over one communicator. Empty threads and loops are
 /// left out.
+/// Memory: 24 bytes for each instruction of each rank, loops counted once, and 48 for each connection.
 class PreparedSchedule {
   public:
     /// Throws: SimulationError when a program is not one (a peer that does not exist, itself as peer, chunks beyond the
@@ -87,24 +91,24 @@ class PreparedSchedule {
         return thread_begin_[index(rank) + 1] - thread_begin_[index(rank)];
     }
     const StepLoop& loop(std::uint32_t at) const { return loops_[at]; }
+    std::span<const Step> steps() const { return steps_; }
     const Step& step(std::uint32_t at) const { return steps_[at]; }
-    /// Whether a message's bytes follow from the number of its chunks alone.
+    /// Whether a message's bytes follow from the number of its chunks alone; else they are those of a SizeMatrix.
     bool has_equal_chunks() const { return sizes_ == nullptr; }
     std::span<Connection> connections() { return connections_; }
     std::span<const Connection> connections() const { return connections_; }
+    /// Of events and of members of groups.
     std::size_t inbox_count() const { return inbox_count_; }
     std::span<const RankId> group(std::uint32_t at) const { return groups_[at]; }
     VertexId gpu(RankId rank) const { return gpus_[index(rank)]; }
-    /// Of a message that `sender` sends. first_chunk: as the step's loop has it. Chunks of a vector are of equal size
-    /// here, fractions of bytes included: where the real ones differ by a byte, which of them does depends on an
-    /// implementation's rounding, and all ranks would do unlike things because of it.
-    double bytes_of(const Step& step, RankId sender, std::uint32_t first_chunk) const {
-        if (!sizes_) {
-            return chunk_bytes_ * step.count;
-        }
-        return static_cast<double>(
-            (step.count == 0 ? step.listed : collective::message_bytes(*sizes_, sender, first_chunk, step.count))
-                .value);
+    /// Of the message that `sender` sends by a step. Requires: not has_equal_chunks(). moved_on: what the thread's
+    /// rounds so far add to chunk numbers.
+    double own_bytes_of(std::uint32_t step, RankId sender, std::uint32_t iteration, std::uint32_t moved_on) const {
+        const SizedStep& sized = sized_steps_[step];
+        const Bytes bytes = sized.count == 0 ? sized.listed
+                                             : collective::message_bytes(
+                                                   *sizes_, sender, sized.chunk.at(iteration) + moved_on, sized.count);
+        return static_cast<double>(bytes.value);
     }
 
   private:
@@ -114,6 +118,15 @@ class PreparedSchedule {
     PreparedSchedule(std::span<const VertexId> gpus, const collective::Schedule& schedule, Bytes bytes,
                      SelfSends self_sends);
 
+    /// What of a step is needed to know its bytes where chunks are of different sizes.
+    struct SizedStep {
+        collective::ChunkIndex chunk;
+        std::uint32_t count = 1;
+        Bytes listed = {};  ///< of a message of scattered chunks (then count is 0)
+    };
+
+    /// Chunks of a vector are of equal size here, fractions of bytes included: where the real ones differ by a byte,
+    /// which of them does depends on an implementation's rounding, and all ranks would do unlike things because of it.
     double chunk_bytes_ = 0;
     std::uint32_t chunks_ = 1;
     std::uint32_t scratch_chunks_ = 0;
@@ -124,6 +137,7 @@ class PreparedSchedule {
     std::vector<std::uint32_t> thread_begin_{};
     std::vector<StepLoop> loops_{};
     std::vector<Step> steps_{};
+    std::vector<SizedStep> sized_steps_{};  ///< by step, where messages have sizes of their own
     std::vector<Connection> connections_{};
     std::size_t inbox_count_ = 0;
 };

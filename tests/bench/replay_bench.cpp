@@ -26,8 +26,8 @@ void report(benchmark::State& state, const CollectiveRun& run) {
     state.counters["simulated_s"] = run.time.value;
 }
 
-/// Arguments: nodes of 8 GPUs; rings side by side, 0 for as many as the fabric offers.
-void ring(benchmark::State& state, const std::string& engine) {
+/// An all-reduce of 1 GiB. Arguments: nodes of 8 GPUs; rings or trees side by side, 0 for as many as the fabric offers.
+void all_reduce(benchmark::State& state, const std::string& algorithm, const std::string& engine) {
     const DataFiles data = DataFiles::locate();
     YamlFile file = YamlFile::load(data.resolve("topologies", "dgx-h100"));
     file.parameters().set("nodes", std::to_string(state.range(0)));
@@ -41,7 +41,7 @@ void ring(benchmark::State& state, const std::string& engine) {
     }
     CollectiveRun run;
     for (auto _ : state) {
-        run = run_collective(communicator, request, "ring", settings);
+        run = run_collective(communicator, request, algorithm, settings);
     }
     report(state, run);
 }
@@ -96,8 +96,24 @@ void permutation(benchmark::State& state, const std::string& engine) {
     report(state, run);
 }
 
-BENCHMARK_CAPTURE(ring, fluid, "fluid")->Args({8, 0})->Args({128, 1})->Args({128, 0})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(ring, simgrid, "simgrid")->Args({8, 0})->Args({128, 1})->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_reduce, ring_fluid, "ring", "fluid")
+    ->Args({8, 0})
+    ->Args({128, 1})
+    ->Args({128, 0})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_reduce, ring_simgrid, "ring", "simgrid")
+    ->Args({8, 0})
+    ->Args({128, 1})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_reduce, tree_fluid, "tree", "fluid")
+    ->Args({8, 0})
+    ->Args({128, 0})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_reduce, tree_simgrid, "tree", "simgrid")
+    ->Args({8, 0})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(permutation, fluid, "fluid")
     ->Args({1024, 48, 1000})
     ->Args({1024, 48, 20})

@@ -1,6 +1,7 @@
 #include "sim/engine/fluid/shared_links.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -10,6 +11,22 @@
 
 namespace lockstep::engine {
 namespace {
+
+/// Links that keep the routes that they are given.
+class KeptLinks : public SharedLinks {
+  public:
+    explicit KeptLinks(const std::vector<double>& capacities, std::size_t patience = 16)
+        : SharedLinks(capacities, patience) {}
+
+    void add(std::uint32_t flow, const fabric::Route& route) {
+        kept_.push_back(route);
+        SharedLinks::add(flow, known_.number(kept_.back(), link_count()), known_);
+    }
+
+  private:
+    std::deque<fabric::Route> kept_;
+    KnownRoutes known_;
+};
 
 fabric::Route route_of(const Transfer& transfer) {
     fabric::Route route;
@@ -28,7 +45,7 @@ TEST_CASE("SharedLinks: rates after any changes are those of starting afresh", "
         // From few long chains to many short ones: regions small and large.
         const std::size_t wires = 2 + dice.below(60);
         const std::vector<double> capacities = random_capacities(dice, wires);
-        SharedLinks links(capacities, patience);
+        KeptLinks links(capacities, patience);
         const std::size_t most = 1 + dice.below(60);
         std::vector<Transfer> kinds = random_transfers(dice, wires, 2 * most);
         std::vector<std::size_t> kind(most, 0);
@@ -97,7 +114,7 @@ TEST_CASE("SharedLinks: many changes at once, then few, come to the same rates a
         Dice dice(seed);
         const std::size_t wires = 10 + dice.below(100);
         const std::vector<double> capacities = random_capacities(dice, wires);
-        SharedLinks links(capacities, patience);
+        KeptLinks links(capacities, patience);
         const std::size_t most = 100 + dice.below(100);
         const std::vector<Transfer> kinds = random_transfers(dice, wires, most);
         std::vector<bool> is_under_way(most, false);
@@ -144,7 +161,7 @@ TEST_CASE("SharedLinks: flows that come back to their routes get the same rates 
         Dice dice(seed);
         const std::size_t wires = 2 + dice.below(20);
         const std::vector<double> capacities = random_capacities(dice, wires);
-        SharedLinks links(capacities);
+        KeptLinks links(capacities);
         const std::size_t most = 2 + dice.below(20);
         std::vector<Transfer> kinds = random_transfers(dice, wires, most);
         std::vector<bool> is_under_way(most, false);
@@ -195,7 +212,7 @@ TEST_CASE("SharedLinks: flows that come back to their routes get the same rates 
 
 TEST_CASE("SharedLinks: a step of a ring that looks like the last one is not worked out again", "[engine]") {
     // Each of 8 flows has two links for itself; they all end, later all start again.
-    SharedLinks links(std::vector<double>(16, 100.0));
+    KeptLinks links(std::vector<double>(16, 100.0));
     for (int step = 0; step < 5; ++step) {
         for (std::uint32_t flow = 0; flow < 8; ++flow) {
             links.add(flow, route_of({{{2 * flow, 1.0}, {(2 * flow + 3) % 16, 1.0}}, 0, 0}));
@@ -224,7 +241,7 @@ TEST_CASE("SharedLinks: links in the same situation have the same rates to the l
         }
         const std::vector<double> island = capacities;
         capacities.insert(capacities.end(), island.begin(), island.end());
-        SharedLinks links(capacities);
+        KeptLinks links(capacities);
         std::vector<Transfer> flows;
         std::vector<std::uint32_t> order;
         for (std::uint32_t from = 0; from < 8; ++from) {
@@ -269,7 +286,7 @@ TEST_CASE("SharedLinks: a change reaches no further than the levels it moves", "
     const std::size_t wires = 50;
     std::vector<double> capacities(wires, 100.0);
     capacities.push_back(10.0);
-    SharedLinks links(capacities);
+    KeptLinks links(capacities);
     for (std::uint32_t flow = 0; flow + 1 < wires; ++flow) {
         links.add(flow, route_of({{{flow, 1.0}, {flow + 1, 1.0}}, 0, 0}));
     }
@@ -305,7 +322,7 @@ TEST_CASE("SharedLinks: a long chain of bottlenecks settles", "[engine]") {
         capacities.push_back(100 + static_cast<double>(wire));
         flows.push_back({{{wire, 1.0}, {(wire + 1) % wires, 1.0}}, 0, 0});
     }
-    SharedLinks links(capacities);
+    KeptLinks links(capacities);
     for (std::uint32_t flow = 0; flow < wires; ++flow) {
         links.add(flow, route_of(flows[flow]));
         links.settle();
@@ -320,7 +337,7 @@ TEST_CASE("SharedLinks: a long chain of bottlenecks settles", "[engine]") {
 }
 
 TEST_CASE("SharedLinks: a flow that follows another on the same route touches nobody else", "[engine]") {
-    SharedLinks links({100, 100});
+    KeptLinks links({100, 100});
     const fabric::Route route{{{id_at<LinkId>(0), 1.0}, {id_at<LinkId>(1), 1.0}}, {}};
     const fabric::Route other{{{id_at<LinkId>(0), 1.0}}, {}};
     links.add(0, route);

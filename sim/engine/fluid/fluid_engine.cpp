@@ -41,10 +41,9 @@ void FluidEngine::set_timer(Seconds delay, Token token) {
     timers_.add(now_ + delay.value, sequence, token);
 }
 
-void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token token) {
+void FluidEngine::start_flow(RouteId route, double bytes, Token token) {
     require_bytes(bytes);
-    if (bytes == 0 || route.links.empty()) {
-        require_route(route, links_.link_count());
+    if (bytes == 0 || route == RouteId{0}) {
         instant_.add(Instant::Kind::flow, sequence_++, token);
         return;
     }
@@ -53,7 +52,7 @@ void FluidEngine::start_flow(const fabric::Route& route, double bytes, Token tok
         flows_.emplace_back();
     }
     const std::uint32_t flow = free_flows_.back();
-    links_.add(flow, route);
+    links_.add(flow, route, routes_);
     free_flows_.pop_back();
     flows_[flow] = {token, sequence_++, bytes, bytes, now_, 0.0};
 }

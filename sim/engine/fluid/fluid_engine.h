@@ -8,6 +8,7 @@
 #include "sim/engine/event_heap.h"
 #include "sim/engine/fluid/shared_links.h"
 #include "sim/engine/instant.h"
+#include "sim/engine/known_routes.h"
 #include "sim/engine/timer_queue.h"
 
 namespace lockstep::engine {
@@ -20,7 +21,9 @@ class FluidEngine final : public Engine {
 
     Seconds now() const override { return {now_}; }
     void set_timer(Seconds delay, Token token) override;
-    void start_flow(const fabric::Route& route, double bytes, Token token) override;
+    RouteId know(const fabric::Route& route) override { return routes_.number(route, links_.link_count()); }
+    using Engine::start_flow;
+    void start_flow(RouteId route, double bytes, Token token) override;
     std::uint64_t run(Events& events) override;
     fabric::LinkLoads loads() const override { return links_.loads(); }
 
@@ -48,6 +51,7 @@ class FluidEngine final : public Engine {
 
     TimerQueue timers_;
 
+    KnownRoutes routes_;
     SharedLinks links_;
     EventHeap ends_;
     std::vector<Flow> flows_;  // by number in links_ and id in ends_

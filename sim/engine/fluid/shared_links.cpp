@@ -27,22 +27,24 @@ const std::vector<double>& required(const std::vector<double>& capacities) {
 }  // namespace
 
 SharedLinks::SharedLinks(const std::vector<double>& capacities, std::size_t patience)
-    : bundles_(required(capacities)),
-      free_places_(32),
-      loads_(capacities.size(), 0),
-      vacant_(capacities.size(), none),
-      patience_(patience) {}
+    : bundles_(required(capacities)), free_places_(32), loads_(capacities.size(), 0), patience_(patience) {}
 
-void SharedLinks::add(std::uint32_t flow, const fabric::Route& route) {
-    std::uint32_t number = vacant_path(route);
+void SharedLinks::add(std::uint32_t flow, RouteId route, const KnownRoutes& routes) {
+    if (index(route) >= vacant_.size()) {
+        vacant_.resize(routes.count(), none);
+    }
+    std::uint32_t number = vacant_[index(route)];
     if (number == none) {
-        number = lay(route);
+        number = lay(route, routes.at(route));
         laid_.push_back(number);
-    } else if (rates_[number] > 0) {  // its flow has only just ended
-        followers_.push_back(flow);
     } else {
-        resumed_.push_back(number);
-        trust_ = std::min(trust_ + 1, most_trust);
+        vacant_[index(route)] = paths_[number].next_vacant;
+        if (rates_[number] > 0) {  // its flow has only just ended
+            followers_.push_back(flow);
+        } else {
+            resumed_.push_back(number);
+            trust_ = std::min(trust_ + 1, most_trust);
+        }
     }
     for (const Crossing& crossing : crossings_of(paths_[number])) {
         count_flows(crossing.link, 1);
@@ -61,7 +63,7 @@ void SharedLinks::remove(std::uint32_t flow) {
         count_flows(crossing.link, static_cast<std::uint32_t>(-1));
     }
     path.flow = none;
-    path.next_vacant = std::exchange(vacant_[path.first_link], number);
+    path.next_vacant = std::exchange(vacant_[path.route], number);
     vacated_.push_back(number);
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/engine/fluid/link_bundles.h"
 #include "sim/engine/fluid/max_min.h"
+#include "sim/engine/known_routes.h"
 #include "sim/fabric/route.h"
 
 namespace lockstep::engine {
@@ -44,9 +45,9 @@ class SharedLinks {
     /// above 0 and finite.
     explicit SharedLinks(const std::vector<double>& capacities, std::size_t patience = 16);
 
-    /// Requires: the flow is not under way; if it was, settle() came between. `route` has links. Throws:
-    /// std::invalid_argument for a link that does not exist or a share that is not above 0.
-    void add(std::uint32_t flow, const fabric::Route& route);
+    /// Requires: the flow is not under way; if it was, settle() came between. `route` is one of `routes`, those of all
+    /// flows, and has links.
+    void add(std::uint32_t flow, RouteId route, const KnownRoutes& routes);
     void remove(std::uint32_t flow);
 
     /// Returns: the flows that are new or whose rate changed, some perhaps twice; valid until the next call.
@@ -87,11 +88,10 @@ class SharedLinks {
         double told = 0.0;                 ///< the rate when settle() last listed its flow
         std::uint32_t first = none;        ///< of its crossings
         std::uint32_t count = 0;           ///< of its crossings
-        std::uint32_t links = 0;           ///< of the fabric that it crosses
-        std::uint32_t first_link = none;   ///< of those
+        std::uint32_t route = 0;           ///< its RouteId
         std::uint32_t flow = none;         ///< none while it rests
         std::uint32_t shared_links = 0;    ///< links of it that others occupy, too
-        std::uint32_t next_vacant = none;  ///< another without a flow that starts with the same link
+        std::uint32_t next_vacant = none;  ///< another without a flow along the same route
         std::uint32_t moved_in = none;     ///< the round in which its rate last moved
         std::uint32_t reached_in = none;   ///< the round in which it was last shared afresh
     };
@@ -141,12 +141,10 @@ class SharedLinks {
     std::uint32_t take_block(std::uint32_t count);
     void grow(Link& link);
     void occupy(std::uint32_t link, std::uint32_t path, std::uint32_t crossing, double share);
-    std::uint32_t lay(const fabric::Route& route);
+    std::uint32_t lay(RouteId route, const fabric::Route& links);
     void take_up(std::uint32_t path);
     void split(LinkBundles::Split split);
     void lengthen(std::uint32_t path, std::uint32_t link, double share);
-    std::uint32_t vacant_path(const fabric::Route& route);
-    bool runs_along(const Path& path, const fabric::Route& route) const;
     /// more: modulo 2^32.
     void count_flows(std::uint32_t link, std::uint32_t more) {
         flows_[link] += more;
@@ -203,7 +201,7 @@ class SharedLinks {
     std::uint32_t distrusted_ = 0;  // paths that found none
 
     std::vector<std::uint32_t> path_of_;    // by flow
-    std::vector<std::uint32_t> vacant_;     // by the fabric's link: a path without a flow that starts with it
+    std::vector<std::uint32_t> vacant_;     // by route: a path along it without a flow
     std::vector<std::uint32_t> laid_;       // paths that are new in this round
     std::vector<std::uint32_t> resumed_;    // paths that rested until this round
     std::vector<std::uint32_t> vacated_;    // paths whose flow ended in this round; another may have followed at once

@@ -8,9 +8,6 @@ namespace lockstep::engine {
 
 namespace {
 
-// How many paths without a flow that start with the same link are looked at for one along the same route.
-constexpr int most_vacant_tried = 8;
-
 /// How many crossings a path of so many has places for: a few to the number, many to a power of two, so that a path
 /// that grows crossing by crossing seldom moves.
 std::uint32_t block_size(std::uint32_t count) { return count <= 8 ? count : std::bit_ceil(count); }
@@ -77,8 +74,8 @@ void SharedLinks::occupy(std::uint32_t number, std::uint32_t path, std::uint32_t
 }
 
 /// Lays a path along the route. Returns: its number.
-std::uint32_t SharedLinks::lay(const fabric::Route& route) {
-    const std::span<const LinkBundles::Part> parts = bundles_.parts_of(route);
+std::uint32_t SharedLinks::lay(RouteId route, const fabric::Route& links) {
+    const std::span<const LinkBundles::Part> parts = bundles_.parts_of(links);
     while (links_.size() < bundles_.count()) {
         links_.push_back({.capacity = bundles_.capacity(static_cast<std::uint32_t>(links_.size()))});
         set_unused(links_.back());
@@ -97,10 +94,7 @@ std::uint32_t SharedLinks::lay(const fabric::Route& route) {
     free_paths_.pop_back();
     const auto count = static_cast<std::uint32_t>(parts.size());
     Path& path = paths_[number];
-    path = {.first = take_block(count),
-            .count = count,
-            .links = static_cast<std::uint32_t>(route.links.size()),
-            .first_link = static_cast<std::uint32_t>(index(route.links.front().link))};
+    path = {.first = take_block(count), .count = count, .route = static_cast<std::uint32_t>(index(route))};
     for (std::uint32_t part = 0; part < count; ++part) {
         occupy(parts[part].bundle, number, path.first + part, parts[part].share);
     }
@@ -184,47 +178,6 @@ void SharedLinks::take_up(std::uint32_t number) {
     crossings_laid_ -= path.count;
 }
 
-/// A path without a flow along the route, none if there is none; then it is among those no more.
-std::uint32_t SharedLinks::vacant_path(const fabric::Route& route) {
-    const std::size_t first = index(route.links.front().link);
-    if (first >= vacant_.size()) {
-        return none;
-    }
-    std::uint32_t* next = &vacant_[first];
-    for (int tried = 0; *next != none && tried < most_vacant_tried; ++tried) {
-        const std::uint32_t number = *next;
-        Path& path = paths_[number];
-        if (path.links == route.links.size() && runs_along(path, route)) {
-            *next = path.next_vacant;
-            return number;
-        }
-        next = &path.next_vacant;
-    }
-    return none;
-}
-
-/// Whether each link of the route is one that the path crosses, in the same share.
-bool SharedLinks::runs_along(const Path& path, const fabric::Route& route) const {
-    const std::span<const Crossing> crossings = crossings_of(path);
-    const Crossing* at = crossings.data();  // mostly that of the link before, or the next
-    const Crossing* const end = at + crossings.size();
-    return std::all_of(route.links.begin(), route.links.end(), [&](const fabric::RouteShare& part) {
-        const std::size_t link = index(part.link);
-        if (link >= loads_.size()) {
-            return false;
-        }
-        const std::uint32_t bundle = bundles_.bundle_of(static_cast<std::uint32_t>(link));
-        if (at->link != bundle && (++at == end || at->link != bundle)) {
-            at = std::find_if(crossings.data(), end,
-                              [bundle](const Crossing& crossing) { return crossing.link == bundle; });
-            if (at == end) {
-                return false;
-            }
-        }
-        return at->share == part.share;
-    });
-}
-
 std::span<const std::uint32_t> SharedLinks::loads() const {
     for (const std::uint32_t number : stale_) {
         std::uint32_t link = bundles_.link_of(number);
@@ -239,7 +192,7 @@ std::span<const std::uint32_t> SharedLinks::loads() const {
 }
 
 void SharedLinks::forget_vacant(std::uint32_t number) {
-    std::uint32_t* next = &vacant_[paths_[number].first_link];
+    std::uint32_t* next = &vacant_[paths_[number].route];
     while (*next != number) {
         next = &paths_[*next].next_vacant;
     }

@@ -21,6 +21,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/engine/arguments.h"
 #include "sim/engine/instant.h"
+#include "sim/engine/known_routes.h"
 #include "sim/engine/simgrid/whole_shares.h"
 #include "sim/engine/timer_queue.h"
 
@@ -111,7 +112,8 @@ class SimgridEngine final : public Engine {
 
     Seconds now() const override { return {now_}; }
     void set_timer(Seconds delay, Token token) override;
-    void start_flow(const fabric::Route& route, double bytes, Token token) override;
+    RouteId know(const fabric::Route& route) override { return routes_.number(route, links_.size()); }
+    void start_flow(RouteId route, double bytes, Token token) override;
     std::uint64_t run(Events& events) override;
     fabric::LinkLoads loads() const override { return loads_; }
 
@@ -144,6 +146,7 @@ class SimgridEngine final : public Engine {
 
     TimerQueue timers_;
 
+    KnownRoutes routes_;
     std::deque<Flow> flows_;  // SimGrid keeps pointers to them
     std::vector<Flow*> free_flows_;
     std::vector<Flow*> arrived_;
@@ -212,13 +215,14 @@ void SimgridEngine::set_timer(Seconds delay, Token token) {
     timers_.add(now_ + delay.value, sequence, token);
 }
 
-void SimgridEngine::start_flow(const fabric::Route& route, double bytes, Token token) {
-    require_flow(route, bytes, links_.size());
+void SimgridEngine::start_flow(RouteId known, double bytes, Token token) {
+    require_bytes(bytes);
     const std::uint64_t sequence = sequence_++;
-    if (bytes == 0 || route.links.empty()) {
+    if (bytes == 0 || known == RouteId{0}) {
         instant_.add(Instant::Kind::flow, sequence, token);
         return;
     }
+    const fabric::Route& route = routes_.at(known);
     const auto shares = whole_shares(route, longest_route);
     if (!shares) {
         throw InputError(
