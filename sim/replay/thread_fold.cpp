@@ -34,10 +34,6 @@ Verb in_time(Verb verb) { return verb == Verb::receive_reduce ? Verb::receive : 
 
 bool has_members(Carrier carrier) { return carrier != Carrier::message; }
 
-struct DigestHash {
-    std::size_t operator()(const Digest& digest) const { return static_cast<std::size_t>(digest.a); }
-};
-
 /// Numbers different digests in the order in which they come up.
 class Numbering {
   public:
@@ -391,9 +387,11 @@ class ThreadFold::Writer {
         if (!is_chosen(place, number, end, tie)) {
             return;
         }
-        Step written = step;
-        written.connection = connection_[number];
-        written.slot = first_inbox_[number];
+        Step written{.verb = step.verb,
+                     .connection = connection_[number],
+                     .slot = first_inbox_[number],
+                     .count = step.count,
+                     .chunk = {}};
         if (is_event(step.verb)) {
             const std::uint32_t times = step.verb == Verb::signal ? signallers(number, place) : 1;
             parts_.steps.insert(parts_.steps.end(), times, written);
