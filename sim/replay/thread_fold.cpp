@@ -387,11 +387,9 @@ class ThreadFold::Writer {
         if (!is_chosen(place, number, end, tie)) {
             return;
         }
-        Step written{.verb = step.verb,
-                     .connection = connection_[number],
-                     .slot = first_inbox_[number],
-                     .count = step.count,
-                     .chunk = {}};
+        Step written = step;
+        written.connection = connection_[number];
+        written.slot = first_inbox_[number];
         if (is_event(step.verb)) {
             const std::uint32_t times = step.verb == Verb::signal ? signallers(number, place) : 1;
             parts_.steps.insert(parts_.steps.end(), times, written);
