@@ -339,7 +339,7 @@ class ThreadFold::Writer {
             connection.group = static_cast<std::uint32_t>(parts_.groups.size());
             parts_.groups.push_back(gathers ? fold_.classes_at(tie, End::contributes) : takers);
         }
-        parts_.inboxes += spreads ? takers.size() : 1;
+        parts_.inboxes += spreads ? takers.size() : 0;
         parts_.connections.push_back(connection);
     }
 
