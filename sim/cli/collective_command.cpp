@@ -232,6 +232,12 @@ int collective(const CollectiveOptions& options) {
         return run_sizes(names, from_files, communicator, request, all_sizes, settings);
     };
     const Rows result = simulate();
+    std::vector<std::string> notes = result.left_out.notes(all_sizes.size());
+    for (const auto& [name, schedule] : from_files) {
+        if (auto note = proof_note(name, schedule)) {
+            notes.push_back(std::move(*note));
+        }
+    }
     const report::CollectiveReport report{fabric,
                                           placement,
                                           operation,
@@ -240,7 +246,7 @@ int collective(const CollectiveOptions& options) {
                                           result.rows,
                                           setup,
                                           collective::port_model(communicator, router),
-                                          result.left_out.notes(all_sizes.size()),
+                                          notes,
                                           meter.use(options.output.machine_figures)};
     write_outputs(outputs_of(report, options.output));
     return 0;

@@ -78,8 +78,10 @@ int run(const RunOptions& options) {
     if (options.input.placement) {
         placement = placement_of(fabric, options.input);
     }
-    const workload::TaskGraph graph = workload::load_workload(
-        *files.workload, data, fabric, placement, schedules_for_workload(data, files.workload->name(), files.paths));
+    std::vector<std::string> notes;
+    const workload::TaskGraph graph =
+        workload::load_workload(*files.workload, data, fabric, placement,
+                                schedules_for_workload(data, files.workload->name(), files.paths, notes));
     check_targets_against(files.paths, options.output);  // with the schedules that the workload names
     if (placement.empty()) {
         placement = collective::default_placement(fabric, graph.ranks);
@@ -98,6 +100,11 @@ int run(const RunOptions& options) {
         return replay::run_training(fabric, placement, graph, settings);
     };
     const replay::StepRun result = simulate();
+    for (const std::string& note : notes) {
+        if (!options.output.quiet) {
+            say("lockstep: " + note);
+        }
+    }
     const report::StepReport report{fabric, graph, placement, result, setup, meter.use(options.output.machine_figures)};
     write_outputs(outputs_of(report, options.output));
     return 0;

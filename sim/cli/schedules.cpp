@@ -12,6 +12,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/base/yaml.h"
 #include "sim/collective/load_schedule.h"
+#include "sim/collective/prover.h"
 #include "sim/fabric/load_fabric.h"
 #include "sim/interop/msccl.h"
 
@@ -37,6 +38,24 @@ std::vector<std::string> shipped_names(const DataFiles& data) {
                                                                         : std::vector<std::string>();
 }
 
+/// What proving it costs, roughly: chunks moved, times ranks.
+double effort_to_prove(const collective::Schedule& schedule) {
+    double moved = 0;
+    for (std::uint32_t rank = 0; rank < schedule.ranks; ++rank) {
+        for (const collective::Thread& thread : schedule.program(id_at<RankId>(rank))) {
+            double round = 0;
+            for (const collective::Block& block : thread.blocks) {
+                for (const collective::Instruction& instruction : block.body) {
+                    round += static_cast<double>(block.iterations) *
+                             static_cast<double>(instruction.chunks ? instruction.chunks->size() : instruction.count);
+                }
+            }
+            moved += round * thread.rounds;
+        }
+    }
+    return moved * schedule.ranks;
+}
+
 /// Reads a schedule file of either format.
 collective::Schedule read_schedule(const std::filesystem::path& path, const collective::ScheduleUse& use) {
     if (path.extension() != ".xml") {
@@ -57,7 +76,8 @@ collective::Operation operation_of(const collective::Algorithm& algorithm, const
     }
     if (!does(*query.operation)) {
         std::vector<std::string_view> known;
-        std::ranges::transform(algorithm.operations, std::back_inserter(known), collective::name_of);
+        std::ranges::transform(algorithm.operations, std::back_inserter(known),
+                               [](collective::Operation operation) { return collective::name_of(operation); });
         throw InputError(fmt::format("algorithm `{}` does not do {}; it does {}", algorithm.name,
                                      collective::name_of(*query.operation), fmt::join(known, ", ")));
     }
@@ -129,13 +149,28 @@ std::map<std::string, collective::Schedule> schedules_from_files(const DataFiles
     return schedules;
 }
 
+std::optional<std::string> proof_note(std::string_view name, const collective::Schedule& schedule) {
+    constexpr double most_effort = 5e7;
+    if (effort_to_prove(schedule) > most_effort) {
+        return fmt::format("{}: whether it does {} was not looked at, which would take long: lockstep verify does",
+                           name, collective::name_of(schedule.operation));
+    }
+    constexpr Bytes any_size{std::int64_t{1} << 20};
+    const collective::Proof proof = collective::prove(schedule, any_size);
+    if (proof.holds()) {
+        return std::nullopt;
+    }
+    return fmt::format("{} is wrong, its times are not those of {}: {} (lockstep verify says more)", name,
+                       collective::name_of(schedule.operation), proof.findings.front().text);
+}
+
 workload::FindSchedule schedules_for_workload(const DataFiles& data, const std::filesystem::path& workload,
-                                              std::vector<InputPath>& read) {
+                                              std::vector<InputPath>& read, std::vector<std::string>& notes) {
     // Calls of one workload that ask for the same share it.
     using Key = std::tuple<std::string, collective::Operation, std::uint32_t, std::size_t>;
     auto known = std::make_shared<std::map<Key, std::shared_ptr<const collective::Schedule>>>();
-    return [&data, folder = workload.parent_path(), &read, known](const std::string& name,
-                                                                  const collective::ScheduleUse& use) {
+    return [&data, folder = workload.parent_path(), &read, &notes, known](const std::string& name,
+                                                                          const collective::ScheduleUse& use) {
         if (!names_schedule_file(data, name)) {
             return std::shared_ptr<const collective::Schedule>();
         }
@@ -144,6 +179,9 @@ workload::FindSchedule schedules_for_workload(const DataFiles& data, const std::
             const std::filesystem::path path = schedule_path(data, name);
             read.push_back({"schedule", looks_like_a_path(name) ? folder / path : path});
             schedule = std::make_shared<const collective::Schedule>(read_schedule(read.back().path, use));
+            if (auto note = proof_note(name, *schedule)) {
+                notes.push_back(std::move(*note));
+            }
         }
         return schedule;
     };

@@ -54,10 +54,15 @@ std::map<std::string, collective::Schedule> schedules_from_files(const DataFiles
                                                                  const collective::Communicator& communicator,
                                                                  const collective::Request& request);
 
+/// What a reader of its times should know about a schedule from a file, `name`: that it does not deliver what its
+/// operation promises, with the first finding, or that proving it would take too long. Nothing where it is proved.
+/// Cost: about a second at most.
+std::optional<std::string> proof_note(std::string_view name, const collective::Schedule& schedule);
+
 /// Finds what `algorithm` of a workload names: files relative to the workload's folder, shipped schedules. Adds the
-/// files it reads to `read`. All must outlive it.
+/// files it reads to `read`, and what proof_note says of them to `notes`. All must outlive it.
 workload::FindSchedule schedules_for_workload(const DataFiles& data, const std::filesystem::path& workload,
-                                              std::vector<InputPath>& read);
+                                              std::vector<InputPath>& read, std::vector<std::string>& notes);
 
 /// `gpus` GPUs, each with one link to a switch that can reduce: where algorithms are shown when no topology is named.
 fabric::Fabric switch_of(const DataFiles& data, std::uint32_t gpus);

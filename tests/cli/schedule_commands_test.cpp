@@ -41,6 +41,36 @@ std::string job_with(const std::string& algorithm) {
 
 }  // namespace
 
+TEST_CASE("a schedule that is wrong gives no times without a word", "[cli]") {
+    const Shell shell;
+    // Everybody passes its vector on twice and adds what comes: the neighbour's contribution is in twice.
+    shell.write("twice.yaml", R"(operation: all_reduce
+ranks: 4
+chunks: 1
+steps:
+  - repeat: 2
+    steps:
+      - {send: 0, to: $((rank + 1) % ranks)}
+      - {receive_reduce: 0, from: $((rank - 1) % ranks)}
+)");
+    const std::string says = "twice.yaml is wrong, its times are not those of all_reduce: rank 0 ends ";
+    const std::string line = "lockstep collective single-switch --set gpus=4 -b 1M -e 1M --algorithm twice.yaml,";
+    const Outcome table = shell.run(line + "ring");
+    CHECK(table.exit_code == 0);
+    CHECK_THAT(table.out, Catch::Contains("\n# " + says));
+    const Json json = json_of(shell.run(line + "ring-all-reduce --json -"));
+    REQUIRE(json["notes"].size() == 1);  // none of the one that is right
+    CHECK_THAT(json["notes"][0].get<std::string>(), Catch::StartsWith(says));
+
+    shell.write("job.yaml", job_with("twice.yaml"));
+    const Outcome step = shell.run("lockstep run single-switch ./job.yaml --set gpus=4");
+    CHECK(step.exit_code == 0);
+    CHECK_THAT(step.err, Catch::StartsWith("lockstep: " + says));
+    CHECK(shell.run("lockstep run single-switch ./job.yaml --set gpus=4 --quiet").err.empty());
+    shell.write("job.yaml", job_with("ring-all-reduce"));
+    CHECK(shell.run("lockstep run single-switch ./job.yaml --set gpus=4").err.empty());
+}
+
 TEST_CASE("export: an algorithm's schedule goes through both formats and back", "[cli]") {
     const Shell shell;
     REQUIRE(shell.run("lockstep export halving-doubling --ranks 4 -o hd.yaml").exit_code == 0);
