@@ -205,7 +205,8 @@ class Teller {
             const ContentAt content =
                 adds(move.verb) ? contents_.sum(before.content, move.contents[c], most_times) : move.contents[c];
             const Held after = memory_.put(move.buffer, rank, move.chunks[c], content);
-            complete_ += (after.complete ? 1U : 0U) - (before.complete ? 1U : 0U);
+            complete_ += after.complete ? 1 : 0;
+            complete_ -= before.complete ? 1 : 0;  // a schedule that is wrong may store over what is due
             changed_.try_emplace({move.buffer, rank, move.chunks[c]}, before);
         }
     }

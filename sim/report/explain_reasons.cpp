@@ -46,17 +46,21 @@ std::string factor_text(Operation operation) {
     }
 }
 
-std::string proof_text(const Explanation& explanation) {
+/// A paragraph; of a schedule that is wrong one more for each finding.
+std::vector<std::string> proof_texts(const Explanation& explanation) {
     if (explanation.proof.holds()) {
-        return fmt::format(
-            "Every rank ends with exactly what {} promises; that is proved on symbolic data, not measured.",
-            collective::name_of(explanation.schedule.operation));
+        return {
+            fmt::format("Every rank ends with exactly what {} promises; that is proved on symbolic data, not measured.",
+                        collective::name_of(explanation.schedule.operation))};
     }
-    std::string text = "This schedule is wrong:";
+    std::vector<std::string> texts{
+        fmt::format("This schedule is wrong: it does not do what {} promises. A step below is one of the rank's own "
+                    "program, counted from 0 as lockstep verify counts.",
+                    collective::name_of(explanation.schedule.operation))};
     for (const collective::Finding& finding : explanation.proof.findings) {
-        text += fmt::format(" {}: {}.", collective::name_of(finding.fault), finding.text);
+        texts.push_back(fmt::format("{}: {}.", collective::name_of(finding.fault), finding.text));
     }
-    return text;
+    return texts;
 }
 
 std::optional<std::string> time_text(const Explanation& explanation) {
@@ -93,14 +97,23 @@ std::string switch_text(const Explanation& explanation, Bandwidth busbw, Bandwid
     const double moved = traffic(explanation);
     const bool is_nvls = explanation.schedule.operation == Operation::all_reduce && alike(moved, (n + 1) / n, 1e-6);
     const double limit = factor / moved;
-    std::string text = fmt::format(
-        "Why busbw {} the link: busbw counts {} = {:.4g} bytes through each port for a byte of data, which is what a "
-        "ring has to move. Here the switch adds up or copies on the way, and a port carries only {}{:.4g}. So busbw "
-        "can "
-        "reach {}{:.4g} times the {} of a link, {}, where a ring ends at {}.",
-        busbw > rate ? "is above the rate of" : "can be above the rate of", factor_text(explanation.schedule.operation),
-        factor, is_nvls ? "(n+1)/n = " : "", moved, is_nvls ? "2(n-1)/(n+1) = " : "", limit, to_text(rate),
-        to_text(rate * limit), to_text(rate));
+    std::string text;
+    if (!explanation.model->uniform) {
+        // No one rate is that of "a link", so that none can be set against busbw.
+        text = fmt::format(
+            "What busbw says here: it counts {} = {:.4g} bytes through each port for a byte of data, as if ranks only "
+            "sent to each other. Here the switch adds up or copies on the way, no rank moves more than {:.4g}, and "
+            "links differ, so that busbw has no rate to be held against: look at the lower bound and the busiest link.",
+            factor_text(explanation.schedule.operation), factor, moved);
+    } else {
+        text = fmt::format(
+            "Why busbw {} the link: busbw counts {} = {:.4g} bytes through each port for a byte of data, which is what "
+            "a ring has to move. Here the switch adds up or copies on the way, and a port carries only {}{:.4g}. So "
+            "busbw can reach {}{:.4g} times the {} of a link, {}, where a ring ends at {}.",
+            busbw > rate ? "is above the rate of" : "can be above the rate of",
+            factor_text(explanation.schedule.operation), factor, is_nvls ? "(n+1)/n = " : "", moved,
+            is_nvls ? "2(n-1)/(n+1) = " : "", limit, to_text(rate), to_text(rate * limit), to_text(rate));
+    }
     text += fmt::format(" At this size it is {}", to_text(busbw));
     if (explanation.own_choice && explanation.own_choice->time.value > 0) {
         const auto own = report::busbw(explanation.schedule.operation, explanation.schedule.ranks, explanation.bytes,
@@ -166,7 +179,7 @@ std::optional<std::string> bound_text(const Explanation& explanation) {
 }  // namespace
 
 std::vector<std::string> conclusions(const Explanation& explanation) {
-    std::vector<std::string> paragraphs{proof_text(explanation)};
+    std::vector<std::string> paragraphs = proof_texts(explanation);
     for (auto&& text : {time_text(explanation), bound_text(explanation), busbw_text(explanation)}) {
         if (text) {
             paragraphs.push_back(*text);

@@ -94,7 +94,8 @@ programs:
     INFO(outcome.out << outcome.err);
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.out.find("Step 1 of 1") != std::string::npos);
-    CHECK(outcome.out.find("This schedule is wrong: missing") != std::string::npos);
+    CHECK(outcome.out.find("This schedule is wrong") != std::string::npos);
+    CHECK(outcome.out.find("\n  missing: rank 0 ") != std::string::npos);
 }
 
 }  // namespace lockstep::cli::testing

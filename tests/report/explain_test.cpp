@@ -198,10 +198,45 @@ TEST_CASE("a schedule that is wrong is told as far as it goes, with what is wron
     REQUIRE(told->steps.size() == 1);
     CHECK(told->steps[0].complete == 1);
     CHECK(told->results == 2);
-    const std::string first = conclusions(*told).front();
-    INFO(first);
-    CHECK(first.starts_with("This schedule is wrong: missing: "));
+    // A paragraph for each finding: of the two chunks that are due, rank 0's lacks a contribution.
+    const std::vector<std::string> texts = conclusions(*told);
+    REQUIRE(texts.size() == 2);
+    INFO(texts[0] << "\n" << texts[1]);
+    CHECK(texts[0].starts_with("This schedule is wrong: it does not do what all_reduce promises."));
+    CHECK(texts[1].starts_with("missing: rank 0 "));
     CHECK_FALSE(told->run.has_value());
+}
+
+TEST_CASE("results that a wrong schedule spoils are counted off again", "[explain]") {
+    // Both ranks send their own block of an all_gather and store what comes upon it: 2 of 4 results are complete at the
+    // start, none after.
+    collective::Schedule schedule{.algorithm = "spoilt", .operation = Operation::all_gather, .ranks = 2, .chunks = 2};
+    schedule.program = [](RankId rank) -> collective::RankProgram {
+        const auto own = static_cast<std::uint32_t>(rank);
+        const RankId other{1 - own};
+        return {{.blocks = {{.body = {{.verb = Verb::send, .peer = other, .chunk = {.offset = own}},
+                                      {.verb = Verb::receive, .peer = other, .chunk = {.offset = own}}}}}}};
+    };
+    const Explained told(std::move(schedule), {100});
+    REQUIRE(told->steps.size() == 1);
+    CHECK(told->complete_at_start == 2);
+    CHECK(told->steps[0].complete == 0);
+    CHECK(told->results == 4);
+    INFO(told->steps[0].sentence);
+    CHECK(told->steps[0].sentence.find("complete") == std::string::npos);
+}
+
+TEST_CASE("where pairs of ranks differ, busbw is not held against one link", "[explain]") {
+    Explained told("nvls", 8, all_reduce({std::int64_t{1} << 20}));
+    REQUIRE(told->model.has_value());
+    told.mutable_explanation().model->uniform = false;
+    std::string all;
+    for (const std::string& text : conclusions(*told)) {
+        all += text + "\n";
+    }
+    INFO(all);
+    CHECK(all.find("busbw has no rate to be held against") != std::string::npos);
+    CHECK(all.find("can reach") == std::string::npos);
 }
 
 TEST_CASE("one rank has nothing to be told", "[explain]") {
