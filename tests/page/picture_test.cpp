@@ -69,6 +69,28 @@ TEST_CASE("messages travel on the links of their routes", "[page]") {
     }
 }
 
+TEST_CASE("links reach the marks that they join, from every side", "[page]") {
+    const cli::testing::Shell shell;
+    Browser browser;
+    for (const std::string arguments : {"ring --ranks 8", "hierarchical", "ring --topology pcie-8gpu"}) {
+        show(shell, browser, arguments);
+        // An end of a link lies on or in the frame of some mark.
+        const Json loose = browser.value_of(R"js((() => {
+      const stage = document.getElementById('stage').getScreenCTM();
+      const marks = [...document.querySelectorAll('#stage .vertex')].map(
+        (mark) => mark.querySelector('circle, rect').getBoundingClientRect());
+      return [...document.querySelectorAll('#stage path.link')].filter((path) =>
+        [0, path.getTotalLength()].some((at) => {
+          const end = path.getPointAtLength(at).matrixTransform(stage);
+          return !marks.some((mark) => end.x > mark.left - 1 && end.x < mark.right + 1 &&
+                                       end.y > mark.top - 1 && end.y < mark.bottom + 1);
+        })).length;
+    })())js");
+        INFO(arguments);
+        CHECK(loose == 0);
+    }
+}
+
 TEST_CASE("nothing stands upon another thing, and all is in the picture", "[page]") {
     const cli::testing::Shell shell;
     Browser browser;

@@ -154,6 +154,28 @@ TEST_CASE("the address names the step, and opens the page at it", "[page]") {
     CHECK(shown.browser.value_of("location.hash") == "#step=2");
 }
 
+TEST_CASE("what ranks do before the first message is no step of its own, wherever steps are counted", "[page]") {
+    // Bruck's all_to_all first sorts its blocks; then come ceil(log2 5) = 3 steps.
+    Shown shown("bruck --op all_to_all --ranks 5", "#step=2");
+    CHECK(shown.text("#step-name") == "Step 2 of 3");
+    CHECK(shown.text("#place") == "2 / 3");
+    shown.browser.tap("#back");
+    CHECK(shown.text("#step-name") == "Step 1 of 3");
+    CHECK(shown.browser.value_of("location.hash") == "#step=1");
+    shown.browser.tap("#back");
+    CHECK(shown.text("#step-name") == "Before the first message");
+    CHECK(shown.text("#place") == "0 / 3");
+}
+
+TEST_CASE("signs are those of print", "[page]") {
+    Shown shown("halving-doubling --ranks 4");
+    CHECK(shown.text("#summary").find("log₂ n steps") != std::string::npos);
+    const std::string texts = shown.text("#conclusions");
+    CHECK(texts.find("2(n−1)/n") != std::string::npos);
+    CHECK(texts.find(" µs") != std::string::npos);
+    CHECK(texts.find(" us") == std::string::npos);
+}
+
 TEST_CASE("every kind of operation ends with all that is due complete", "[page]") {
     Shown shown("nvls --ranks 4");
     for (const std::string arguments :

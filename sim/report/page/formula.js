@@ -1,7 +1,8 @@
 // The formula, and how much of its terms has been spent: it is full when the last step is done.
 
-/** A formula with the signs of print. */
-const printed = (text) => text.replace(/(?<=[\d\w)\s(])-(?=[\d\w(\s])/g, "−");
+/** A formula with the signs of print; what its letters stand for, `m = 2`, is not broken apart. */
+const printed = (text) =>
+  withSigns(text.replace(/(?<=[\d\w)\s(])-(?=[\d\w(\s])/g, "−")).replace(/, (\w) = (?=\S)/g, ", $1\u00a0=\u00a0");
 
 class Formula {
   constructor() {

@@ -1,6 +1,15 @@
 // The picture as geometry: where things stand, how links run between them, and where a message is on its way.
 
 const radiusOf = (vertex) => ({ gpu: gpuRadius, switch: 21, nic: 11, host: 13 })[vertex.kind] ?? 12;
+const nameOnMark = (vertex) => vertex.name.split(".").pop();
+/** Half of a switch's mark, which its name has to fit into, without the second line of one that can add up. */
+const halfOfSwitch = (vertex) => Math.max(radiusOf(vertex), nameOnMark(vertex).length * 3.1 + 5);
+const secondLine = 3.5;
+/** How wide a mark is. */
+const widthOf = (vertex) =>
+  2 * (vertex.kind === "switch" ? halfOfSwitch(vertex) + (vertex.reduces ? secondLine : 0) : radiusOf(vertex));
+/** How near to the middle of a vertex its links end: under its mark, which is drawn over them, whatever side they come from. */
+const coveredBy = (vertex) => (vertex.kind === "gpu" ? gpuRadius : radiusOf(vertex) * 0.5);
 
 /** Whether a straight line from a to b would run through another vertex. */
 function isBlocked(places, vertices, from, to) {
@@ -69,7 +78,7 @@ function layOut(vertices, links) {
     if (mayBend(a, b) && isBlocked(at, vertices, link.from, link.to)) bend += Math.min(90, 26 + far * 0.16);
     // Both directions of a cable bend to the same side.
     const turned = link.from < link.to ? bend : -bend;
-    return curveOf(a, b, turned, radiusOf(vertices[link.from]), radiusOf(vertices[link.to]), side);
+    return curveOf(a, b, turned, coveredBy(vertices[link.from]), coveredBy(vertices[link.to]), side);
   });
   const xs = [];
   const ys = [];

@@ -105,6 +105,15 @@ function timeText(seconds) {
   return `${digits(seconds * 1e9)} ns`;
 }
 
+/** A sentence with the signs of print, where a terminal has those of a keyboard: n-1, log2 n, 5 us. */
+const withSigns = (text) =>
+  text
+    .replace(/(?<=\b[a-z])-(?=\d\b)/g, "−")
+    .replace(/(?<=, )-(?=\d)/g, "−")
+    .replace(/\bceil\(([^()]*)\)/g, "⌈$1⌉")
+    .replace(/\blog2\b/g, "log₂")
+    .replace(/(?<=\d) us\b/g, " µs");
+
 /** `0, 2–5 and 7`; where that takes more than `most` words, how many more there are. */
 function listed(numbers, most = 6) {
   const sorted = [...numbers].sort((a, b) => a - b);

@@ -11,7 +11,7 @@ const arrival = 0.84;
 function writeHeader() {
   element("title").textContent = `${lesson.algorithm} ${lesson.op.replaceAll("_", "-")}`;
   element("setting").textContent = lesson.setting;
-  element("summary").textContent = lesson.summary ? `${lesson.summary[0].toUpperCase()}${lesson.summary.slice(1)}.` : "";
+  element("summary").textContent = lesson.summary ? withSigns(`${lesson.summary[0].toUpperCase()}${lesson.summary.slice(1)}.`) : "";
 }
 
 function writeOutcome() {
@@ -29,11 +29,12 @@ function writeOutcome() {
     rows.push(make("tr", {}, make("td"), heading("time"), heading("algbw"), heading("busbw")));
     add("simulated", result.time_s);
     if (result.own_choice_time_s) add("with pieces of its own choice", result.own_choice_time_s);
-    if (lesson.formula && lesson.formula.time_s !== undefined) add("by the formula", lesson.formula.time_s);
+    if (lesson.formula && lesson.formula.time_s !== undefined) add("by the book", lesson.formula.time_s);
     add("lower bound", result.lower_bound_s);
   }
-  element("times").append(make("tbody", {}, ...rows));
-  const texts = [...lesson.conclusions];
+  if (result) element("times").append(make("tbody", {}, ...rows));
+  else element("times").remove();
+  const texts = lesson.conclusions.map(withSigns);
   if (result && result.busiest_link) {
     const { from, to, bytes, utilization } = result.busiest_link;
     texts.push(`The busiest link is ${from} → ${to}: ${bytesText(bytes)}, ${(100 * utilization).toFixed(1)} % of what it could carry in that time.`);
@@ -80,15 +81,21 @@ function writeMoves(step) {
 /** The name and the sentence of the step that the place is in. */
 function writeStep(step) {
   if (step < 0) {
-    element("step-name").textContent = "At the start";
+    element("step-name").textContent = nameOf(step);
     element("sentence").textContent = stepCount > 0
       ? "Each rank holds what it begins with. Play, or step on, to see what is sent."
       : "There is nothing to send.";
     return;
   }
-  const { number, sentence } = lesson.steps[step];
-  element("step-name").textContent = number === 0 ? "Before the first message" : `Step ${number} of ${lastNumber}`;
-  element("sentence").textContent = sentence;
+  element("step-name").textContent = nameOf(step);
+  element("sentence").textContent = lesson.steps[step].sentence;
+}
+
+const numberOf = (step) => (step < 0 ? 0 : lesson.steps[step].number);
+
+function nameOf(step) {
+  if (step < 0) return "At the start";
+  return numberOf(step) === 0 ? "Before the first message" : `Step ${numberOf(step)} of ${lastNumber}`;
 }
 
 let shownStep = null;
@@ -118,8 +125,8 @@ function show(place) {
   const scrubber = element("scrubber");
   scrubber.value = place;
   scrubber.style.setProperty("--done", `${stepCount > 0 ? (100 * place) / stepCount : 100}%`);
-  scrubber.setAttribute("aria-valuetext", step < 0 ? "at the start" : `step ${step + 1} of ${stepCount}`);
-  element("place").textContent = `${Math.max(step + 1, 0)} / ${stepCount}`;
+  scrubber.setAttribute("aria-valuetext", nameOf(step));
+  element("place").textContent = `${numberOf(step)} / ${lastNumber}`;
   element("back").disabled = element("to-start").disabled = place <= 0;
   element("forward").disabled = element("to-end").disabled = place >= stepCount;
 }
@@ -143,7 +150,7 @@ const player = new Player({
 function rememberPlace() {
   if (player.isPlaying || player.goal !== null) return;
   try {
-    history.replaceState(null, "", `#step=${Math.round(player.place)}`);
+    history.replaceState(null, "", `#step=${numberOf(Math.round(player.place) - 1)}`);
   } catch {
     // Some browsers allow only so many in a minute; the address is a convenience.
   }
@@ -190,4 +197,5 @@ writeOutcome();
 listen();
 player.setSpeed(1);
 const asked = /^#step=(\d+(?:\.\d+)?)$/.exec(location.hash);
-player.setPlace(asked ? Number(asked[1]) : 0);
+const first = stepCount > 0 && numberOf(0) === 0 ? 1 : 0;  // what ranks do before the first message is no step of its own
+player.setPlace(asked && Number(asked[1]) > 0 ? Number(asked[1]) + first : 0);

@@ -133,7 +133,7 @@ function setOut(vertices, links, neighbours, members, at) {
         y: -heights[rows.indexOf(row)],
       };
     });
-    if (!isGpus) spread(row, pitch * 0.9, at);
+    if (!isGpus) spread(row, Math.max(pitch * 0.9, ...row.map((vertex) => widthOf(vertices[vertex]) + 5)), at);
     row.forEach((vertex) => placed.add(vertex));
   }
   const left = Math.min(...members.map((v) => at[v].x)) - 46;

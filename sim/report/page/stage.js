@@ -95,14 +95,13 @@ class Stage {
         group.classList.add("idle");
       }
     } else if (vertex.kind === "switch") {
-      const name = vertex.name.split(".").pop();
-      const half = Math.max(radius, name.length * 3.1 + 5);
-      group.append(makeSvg("rect", { x: -half, y: -radius * 0.66, width: 2 * half, height: 1.32 * radius, rx: 5 }),
-                   makeSvg("text", { dy: "0.35em" }, name));
+      const half = halfOfSwitch(vertex);
       if (vertex.reduces) {
-        group.append(makeSvg("rect", { class: "outer", x: -half - 3.5, y: -radius * 0.66 - 3.5, width: 2 * half + 7,
-                                       height: 1.32 * radius + 7, rx: 8 }));
+        group.append(makeSvg("rect", { x: -half - secondLine, y: -radius * 0.66 - secondLine, width: widthOf(vertex),
+                                       height: 1.32 * radius + 2 * secondLine, rx: 8 }));
       }
+      group.append(makeSvg("rect", { x: -half, y: -radius * 0.66, width: 2 * half, height: 1.32 * radius, rx: 5 }),
+                   makeSvg("text", { dy: "0.35em" }, nameOnMark(vertex)));
     } else if (vertex.kind === "nic") {
       group.append(makeSvg("rect", { x: -radius, y: -radius, width: 2 * radius, height: 2 * radius, rx: 3,
                                      transform: "rotate(45) scale(0.8)" }));
