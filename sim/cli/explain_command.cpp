@@ -153,6 +153,8 @@ void add_explain(CLI::App& app, Commands& commands) {
     option("--sizes", scene.matrix, "Of all_to_all_v: a line for each rank, with what it has for each, as CSV", "FILE",
            "Collective");
     add_tuning(command, scene.tuning);
+    command.get_option("--pieces")
+        ->description("Into how many pieces pipelined data is cut (default: few, so that each is seen)");
     option("--color", options->colour, "auto, always or never", "WHEN", "Output")->capture_default_str();
     option("--html", options->html, "Write a page that animates it, instead of text", "FILE", "Output");
     add_json(command, options->output);

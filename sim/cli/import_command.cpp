@@ -59,7 +59,9 @@ void add_import(CLI::App& app, Commands& commands) {
     command.add_option("KIND", options->kind, "What the file is: msccl (a schedule in MSCCL's XML)")
         ->type_name("")
         ->required();
-    command.add_option("FILE", options->file, "The file")->type_name("")->required();
+    command.add_option("FILE", options->file, "What to import, behind its kind: `lockstep import msccl FILE`")
+        ->type_name("")
+        ->required();
     command.add_option("-o,--output", options->target, "Where the result goes (default: standard output)")
         ->type_name("FILE")
         ->group("Results");

@@ -106,6 +106,11 @@ void write_text(std::ostream& out, const ProofReport& report) {
                "# steps: messages one after the other; sent, received: by the rank with most\n";
     } else {
         out << "\n# ranks, steps of a rank's program and chunks count from 0\n";
+        constexpr std::size_t most_findings = 10;  // that a proof keeps
+        if (std::ranges::any_of(report.operations,
+                                [](const ProvedOperation& tried) { return tried.findings.size() >= most_findings; })) {
+            out << "# the first ten are shown; there may be more\n";
+        }
     }
     for (const ProvedOperation& tried : report.operations) {
         if (tried.holds() && !tried.races_checked) {
