@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "shell.h"
@@ -41,5 +44,28 @@ TEST_CASE("list: algorithms tell their operations, files their parameters", "[cl
                 CHECK_FALSE(parameter.at("help").get<std::string>().empty());
             }
         }
+    }
+}
+
+TEST_CASE("list: every algorithm has a page and a row in the index of the documentation, with what it does",
+          "[cli][docs]") {
+    const Shell shell;
+    const std::filesystem::path folder = std::filesystem::path(LOCKSTEP_JSON_PAGE).parent_path() / "collectives";
+    std::ifstream page(folder / "README.md");
+    const std::string index{std::istreambuf_iterator<char>(page), {}};
+    for (const Json& entry : Json::parse(shell.run("lockstep list algorithms --json -").out)) {
+        const std::string name = entry.at("name");
+        CAPTURE(name);
+        CHECK(std::filesystem::exists(folder / (name + ".md")));
+        // | [`ring`](ring.md) | all_reduce, … | …
+        const std::string link = "\n| [`" + name + "`](" + name + ".md) | ";
+        const std::size_t at = index.find(link);
+        REQUIRE(at != std::string::npos);
+        std::string operations;
+        for (const Json& operation : entry.at("operations")) {
+            operations += (operations.empty() ? "" : ", ") + operation.get<std::string>();
+        }
+        const std::size_t from = at + link.size();
+        CHECK(index.substr(from, index.find(" |", from) - from) == operations);
     }
 }
