@@ -58,7 +58,7 @@ std::vector<std::string> words(std::string_view flag, std::string_view text) {
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
         if (end == begin) {
-            throw InputError(fmt::format("{}: expected names with commas between them, got {}", flag, excerpt(text)));
+            throw InputError(fmt::format("{}: expected entries with commas between them, got {}", flag, excerpt(text)));
         }
         parts.emplace_back(text.substr(begin, end - begin));
         begin = end + 1;

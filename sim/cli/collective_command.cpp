@@ -205,6 +205,9 @@ int collective(const CollectiveOptions& options) {
             files.paths.push_back({"schedule", schedule_path(data, name)});
         }
     }
+    if (options.matrix) {
+        files.paths.push_back({"table of sizes", *options.matrix});
+    }
     check_targets_against(files.paths, options.output);
     const fabric::Fabric fabric = fabric::load_fabric(files.topology, data);
     const std::vector<VertexId> placement = placement_of(fabric, options.input);

@@ -104,6 +104,9 @@ int explain(const ExplainOptions& options) {
     const std::vector<std::string> targets = targets_of(options);
     check_targets(targets);
     const std::unique_ptr<Scene> scene = scene_for(data, options.scene);
+    if (options.scene.matrix) {
+        scene->paths.push_back({"table of sizes", *options.scene.matrix});
+    }
     refuse_inputs_as_targets(targets, scene->paths);
     fabric::Router router(scene->fabric, scene->fabric.routing(), 1);
     const report::Explanation explanation = told(*scene, router);

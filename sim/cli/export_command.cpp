@@ -95,6 +95,9 @@ int export_schedule(const ExportOptions& options) {
         query.communicator = &*communicator;
         query.ranks = static_cast<std::uint32_t>(communicator->size());
     }
+    if (options.matrix) {
+        inputs.push_back({"table of sizes", *options.matrix});
+    }
     refuse_inputs_as_targets(targets, inputs);
     if (options.matrix) {
         if (!query.ranks) {

@@ -278,13 +278,21 @@ report::ProofReport prove_file(const DataFiles& data, const VerifyOptions& optio
     return report;
 }
 
+/// The files that are read, that with the sizes among them if there is one.
+std::vector<InputPath> with_matrix(std::vector<InputPath> paths, const VerifyOptions& options) {
+    if (options.matrix) {
+        paths.push_back({"table of sizes", *options.matrix});
+    }
+    return paths;
+}
+
 report::ProofReport report_on(const DataFiles& data, const VerifyOptions& options) {
     const collective::Algorithm* const algorithm = algorithm_of(data, options.schedule);
     if (algorithm == nullptr) {
         const auto site = options.input.topology.empty() ? nullptr : site_on(data, options.input);
         std::vector<InputPath> paths = site ? site->paths : std::vector<InputPath>{};
         paths.push_back({"schedule", schedule_path(data, options.schedule)});
-        check_targets_against(paths, options.output);
+        check_targets_against(with_matrix(std::move(paths), options), options.output);
         return prove_file(data, options, site.get());
     }
     const std::vector<collective::Operation> operations = operations_of(*algorithm, options);
@@ -295,7 +303,7 @@ report::ProofReport report_on(const DataFiles& data, const VerifyOptions& option
         throw InputError("--root: none of what is to be proved has a root");
     }
     const auto site = site_for(data, *algorithm, operations, options);
-    check_targets_against(site->paths, options.output);
+    check_targets_against(with_matrix(site->paths, options), options.output);
     report::ProofReport report = prove_algorithm(*algorithm, operations, *site, options);
     if (report.operations.empty()) {
         throw InputError(fmt::format("{} cannot be used there: {}", algorithm->name, report.notes.front()));

@@ -58,6 +58,7 @@ TEST_CASE("outputs: what is read is not replaced, whatever it is called", "[cli]
     shell.write("job.yaml", "summary: A job\nranks: 2\nbatch: 1\nnetwork: net.yaml\n");
     shell.write("net.yaml", "not read so far\n");
     shell.write("order", "node0.gpu1\nnode0.gpu0\n");
+    shell.write("sizes", "0,8\n8,0\n");
     std::filesystem::create_symlink("two.yaml", shell.folder() / "soft.yaml");
     std::filesystem::create_hard_link(shell.folder() / "two.yaml", shell.folder() / "hard.yaml");
     const auto line =
@@ -70,11 +71,16 @@ TEST_CASE("outputs: what is read is not replaced, whatever it is called", "[cli]
                  std::string("lockstep run soft.yaml job.yaml --json two.yaml"),
                  std::string("lockstep collective two.yaml -b 1M -e 1M --csv two.yaml"),
                  std::string("lockstep collective two.yaml -b 1M -e 1M --placement order --json \"$PWD\"/order"),
+                 std::string("lockstep collective two.yaml --op all_to_all_v --sizes sizes --json sizes"),
+                 std::string("lockstep verify pairwise --ranks 2 --op all_to_all_v --sizes sizes --json sizes"),
+                 std::string("lockstep explain pairwise --ranks 2 --op all_to_all_v --sizes sizes --html sizes"),
+                 std::string("lockstep export pairwise --ranks 2 --op all_to_all_v --sizes sizes -o ./sizes"),
                  std::string("lockstep topology show two.yaml --json two.yaml"),
                  std::string("lockstep topology check two.yaml --json two.yaml"));
     CAPTURE(line);
     const auto contents = [&] {
-        return shell.read("two.yaml") + shell.read("job.yaml") + shell.read("net.yaml") + shell.read("order");
+        return shell.read("two.yaml") + shell.read("job.yaml") + shell.read("net.yaml") + shell.read("order") +
+               shell.read("sizes");
     };
     const std::string before = contents();
     const auto outcome = shell.run(line);
@@ -82,7 +88,7 @@ TEST_CASE("outputs: what is read is not replaced, whatever it is called", "[cli]
     CHECK(outcome.out.empty());
     CHECK_THAT(outcome.err, Catch::Contains("cannot write") && Catch::Contains("that is read"));
     CHECK(contents() == before);
-    CHECK(shell.file_count() == 6);
+    CHECK(shell.file_count() == 7);
 }
 
 TEST_CASE("outputs: an old result beside the files that are read is replaced", "[cli]") {
