@@ -1,11 +1,22 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace lockstep::engine {
+
+/// Where to remember, in a table of few places, what a date was last used for.
+struct RecentDates {
+    static constexpr unsigned bits = 8;
+    static constexpr std::size_t places = std::size_t{1} << bits;
+
+    static std::size_t place_of(double date) {
+        return (std::bit_cast<std::uint64_t>(date) * 0x9E3779B97F4A7C15ULL) >> (64U - bits);
+    }
+};
 
 /// A priority queue of events by time, each with a small dense id through which it can be moved in time. Events of the
 /// same time come in an order that depends on what was set before, and on nothing else.
@@ -47,6 +58,31 @@ class EventHeap {
             if (position < events_.size()) {
                 sift_down(position);
             }
+        }
+    }
+
+    /// Removes the event of this id. Requires: there is one. Cost: O(log size).
+    void remove(std::uint32_t id) {
+        const std::size_t position = position_[id];
+        const double time = events_[position].time;
+        remove_without_order(id);
+        if (position < events_.size()) {
+            if (events_[position].time < time) {
+                sift_up(position);
+            } else {
+                sift_down(position);
+            }
+        }
+    }
+
+    /// As remove, but leaves the order broken until restore_order(). Cost: O(1).
+    void remove_without_order(std::uint32_t id) {
+        const std::size_t position = position_[id];
+        position_[id] = absent;
+        const Event last = events_.back();
+        events_.pop_back();
+        if (position < events_.size()) {
+            put(position, last);
         }
     }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -9,27 +10,28 @@
 
 namespace lockstep::engine {
 
-/// The timers that are set, by date. Timers set one after another for the same date, as the ranks of a collective do,
-/// share one place in the queue. Holds no memory per timer beyond the largest number there ever were.
+/// The timers that are set, by date. Timers of the same date, as the ranks of a collective set them, share one
+/// place in the queue. Holds no memory per timer beyond the largest number there ever were.
 class TimerQueue {
   public:
     bool empty() const { return dates_.empty(); }
     /// Requires: not empty.
     double next() const { return dates_.top().time; }
 
-    /// Requires: sequences rise from call to call. Cost: O(1) for the date of the timer set last, else O(log dates).
+    /// Requires: sequences rise from call to call. Cost: O(1) for a date that a timer was lately set for, else O(log
+    /// dates).
     void add(double date, std::uint64_t sequence, Token token) {
         const std::uint32_t timer = place_in(timers_, free_timer_);
         timers_[timer] = {token, sequence, none};
-        if (last_chain_ != none && date == last_date_) {
-            timers_[chains_[last_chain_].last].next = timer;
-            chains_[last_chain_].last = timer;
+        std::uint32_t& recent = recent_[RecentDates::place_of(date)];
+        if (recent < chains_.size() && chains_[recent].date == date) {
+            timers_[chains_[recent].last].next = timer;
+            chains_[recent].last = timer;
             return;
         }
-        last_date_ = date;
-        last_chain_ = place_in(chains_, free_chain_);
-        chains_[last_chain_] = {timer, timer, none};
-        dates_.set({date, last_chain_});
+        recent = place_in(chains_, free_chain_);
+        chains_[recent] = {date, timer, timer, none};
+        dates_.set({date, recent});
     }
 
     /// Moves the timers due up to this date to `instant`.
@@ -41,11 +43,9 @@ class TimerQueue {
             }
             timers_[chains_[chain].last].next = free_timer_;
             free_timer_ = chains_[chain].first;
+            chains_[chain].date = -1.0;
             chains_[chain].next = free_chain_;
             free_chain_ = chain;
-            if (chain == last_chain_) {
-                last_chain_ = none;
-            }
         }
     }
 
@@ -59,6 +59,7 @@ class TimerQueue {
     };
     /// The timers of one date, in the order in which they were set.
     struct Chain {
+        double date;  // below 0: free
         std::uint32_t first;
         std::uint32_t last;
         std::uint32_t next;  // of those free
@@ -80,8 +81,7 @@ class TimerQueue {
     std::vector<Chain> chains_;
     std::uint32_t free_timer_ = none;
     std::uint32_t free_chain_ = none;
-    double last_date_ = 0.0;
-    std::uint32_t last_chain_ = none;
+    std::array<std::uint32_t, RecentDates::places> recent_{};  // by hash of the date: a chain that may be its
 };
 
 }  // namespace lockstep::engine

@@ -1,6 +1,8 @@
 #include "sim/engine/event_heap.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -21,7 +23,7 @@ TEST_CASE("EventHeap: yields events by time after any moves", "[engine]") {
     for (int step = 0; step < 3000; ++step) {
         const auto id = static_cast<std::uint32_t>(dice.below(100));
         const EventHeap::Event event{static_cast<double>(dice.below(20)), id};
-        switch (dice.below(4)) {
+        switch (dice.below(5)) {
             case 0:
                 if (!expected.empty()) {
                     const EventHeap::Event popped = heap.pop();
@@ -31,6 +33,14 @@ TEST_CASE("EventHeap: yields events by time after any moves", "[engine]") {
                 }
                 break;
             case 1:
+                if (!expected.empty()) {
+                    const std::uint32_t gone =
+                        std::next(expected.begin(), static_cast<std::ptrdiff_t>(dice.below(expected.size())))->first;
+                    heap.remove(gone);
+                    expected.erase(gone);
+                }
+                break;
+            case 2:
                 for (std::uint32_t many = 0; many < 5; ++many) {
                     const EventHeap::Event moved{static_cast<double>(dice.below(20)), (id + many) % 100};
                     heap.set_without_order(moved);

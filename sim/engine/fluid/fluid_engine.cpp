@@ -73,18 +73,15 @@ void FluidEngine::update_ends() {
     free_flows_.insert(free_flows_.end(), ended_.begin(), ended_.end());
     ended_.clear();
 
-    const bool are_many = changed.size() > 16 && changed.size() > ends_.size() / 8;
+    const bool are_many = changed.size() > 16 && changed.size() > ends_.date_count() / 8;
+    const auto order = are_many ? EventQueue::Order::broken : EventQueue::Order::kept;
     for (const std::uint32_t number : changed) {
         Flow& flow = flows_[number];
         flow.remaining -= flow.rate * (now_ - flow.since);
         flow.since = now_;
         flow.rate = links_.rate(number);
         const double end = flow.remaining > nothing_left * flow.bytes ? now_ + flow.remaining / flow.rate : now_;
-        if (are_many) {
-            ends_.set_without_order({end, number});
-        } else {
-            ends_.set({end, number});
-        }
+        ends_.set(end, number, order);
     }
     if (are_many) {
         ends_.restore_order();
@@ -101,18 +98,19 @@ bool FluidEngine::advance() {
         next = timers_.next();
     }
     if (!ends_.empty()) {
-        next = std::min(next, ends_.top().time);
+        next = std::min(next, ends_.next());
     }
     now_ = std::max(now_, next);
     const double latest = now_ * (1 + same_instant);
     timers_.take_due(latest, instant_);
-    while (!ends_.empty() && ends_.top().time <= latest) {
-        const std::uint32_t number = ends_.pop().id;
-        const Flow& flow = flows_[number];
-        assert(has_arrived(flow));
-        instant_.add(Instant::Kind::flow, flow.sequence, flow.token);
-        links_.remove(number);
-        ended_.push_back(number);
+    while (!ends_.empty() && ends_.next() <= latest) {
+        ends_.pop([this](std::uint32_t number) {
+            const Flow& flow = flows_[number];
+            assert(has_arrived(flow));
+            instant_.add(Instant::Kind::flow, flow.sequence, flow.token);
+            links_.remove(number);
+            ended_.push_back(number);
+        });
     }
     instant_.sort();
     return true;

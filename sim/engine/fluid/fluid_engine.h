@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
-#include "sim/engine/event_heap.h"
+#include "sim/engine/event_queue.h"
 #include "sim/engine/fluid/shared_links.h"
 #include "sim/engine/instant.h"
 #include "sim/engine/known_routes.h"
@@ -53,7 +53,7 @@ class FluidEngine final : public Engine {
 
     KnownRoutes routes_;
     SharedLinks links_;
-    EventHeap ends_;
+    EventQueue ends_;
     std::vector<Flow> flows_;  // by number in links_ and id in ends_
     std::vector<std::uint32_t> free_flows_;
     std::vector<std::uint32_t> ended_;  // flows whose number is free again once links_ has settled

@@ -104,9 +104,14 @@ void SharedLinks::vacate_paths() {
         }
         if (path.shared_links > 0) {
             for (const Crossing& crossing : crossings_of(path)) {
-                links_[crossing.link].room += crossing.share * rates_[number];
+                Link& link = links_[crossing.link];
+                link.room += crossing.share * rates_[number];
+                if (link.count > 1) {
+                    lay_to_rest(crossing);
+                }
             }
         }
+        path.is_at_rest = true;
         rates_[number] = 0.0;
         path.told = 0.0;
         if (trust_ > 0 || ++distrusted_ % distrusted_per_trial == 0) {
@@ -146,8 +151,9 @@ void SharedLinks::start_paths() {
     }
     laid_.insert(laid_.end(), resumed_.begin(), resumed_.end());
     for (const std::uint32_t number : laid_) {
-        const Path& path = paths_[number];
+        Path& path = paths_[number];
         const double rate = allowed_elsewhere(path, none);
+        const bool is_woken = std::exchange(path.is_at_rest, false);
         rates_[number] = rate;
         note_moved(number);
         if (path.shared_links == 0) {
@@ -157,6 +163,9 @@ void SharedLinks::start_paths() {
         for (const Crossing& crossing : crossings_of(path)) {
             Link& link = links_[crossing.link];
             link.room -= crossing.share * taken;
+            if (is_woken && link.count > 1) {
+                wake(crossing);
+            }
             if (link.is_idle != 0 && (link.room < link.wake_at || rate == infinity)) {
                 unsettle(crossing.link);
             }

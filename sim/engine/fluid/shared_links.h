@@ -82,13 +82,14 @@ class SharedLinks {
         double share;
     };
     /// A flow's way through the links. When its flow has ended a path rests where it is, for the flows of a collective
-    /// come back to the same routes: it uses nothing, and who looks at its links passes over a rate of 0. A new path on
-    /// a link sends away those that rest there.
+    /// come back to the same routes: it uses nothing, and stands behind those in use among a link's occupants. A new
+    /// path on a link sends away those that rest there.
     struct Path {
-        double told = 0.0;                 ///< the rate when settle() last listed its flow
-        std::uint32_t first = none;        ///< of its crossings
-        std::uint32_t count = 0;           ///< of its crossings
-        std::uint32_t route = 0;           ///< its RouteId
+        double told = 0.0;           ///< the rate when settle() last listed its flow
+        std::uint32_t first = none;  ///< of its crossings
+        std::uint32_t count = 0;     ///< of its crossings
+        std::uint32_t route = 0;     ///< its RouteId
+        bool is_at_rest = false;
         std::uint32_t flow = none;         ///< none while it rests
         std::uint32_t shared_links = 0;    ///< links of it that others occupy, too
         std::uint32_t next_vacant = none;  ///< another without a flow along the same route
@@ -104,6 +105,7 @@ class SharedLinks {
         std::uint32_t first = 0;
         std::uint32_t places = 0;  ///< of its occupants, a power of two
         std::uint32_t count = 0;   ///< of its occupants, those at rest among them
+        std::uint32_t active = 0;  ///< of its occupants, which come before those at rest; kept while there are several
         /// 1 if a moved rate has to put it among the unsettled: it is shared and not there yet; else 0.
         std::uint32_t is_idle = 0;
         std::uint32_t reached_in = none;  ///< the round in which it was last shared afresh
@@ -137,6 +139,20 @@ class SharedLinks {
     }
     std::span<const Occupant> occupants_of(const Link& link) const {
         return {occupants_.data() + link.first, link.count};
+    }
+    /// Those that are not at rest.
+    std::span<const Occupant> active_occupants_of(const Link& link) const {
+        return {occupants_.data() + link.first, link.count > 1 ? link.active : link.count};
+    }
+    void exchange_places(const Link& link, std::uint32_t position, std::uint32_t other);
+    /// Requires: the link has several occupants.
+    void lay_to_rest(const Crossing& crossing) {
+        Link& link = links_[crossing.link];
+        exchange_places(link, crossing.position, --link.active);
+    }
+    void wake(const Crossing& crossing) {
+        Link& link = links_[crossing.link];
+        exchange_places(link, crossing.position, link.active++);
     }
     std::uint32_t take_block(std::uint32_t count);
     void grow(Link& link);

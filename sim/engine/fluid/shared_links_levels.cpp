@@ -86,7 +86,7 @@ bool SharedLinks::repair() {
 /// contenders_ those whose rate changes with the level.
 double SharedLinks::filled_level(std::uint32_t number) {
     Link& link = links_[number];
-    const std::span<const Occupant> occupants = occupants_of(link);
+    const std::span<const Occupant> occupants = active_occupants_of(link);
     if (contenders_.size() <= occupants.size()) {
         contenders_.resize(2 * occupants.size() + 1);
     }
@@ -111,7 +111,7 @@ double SharedLinks::filled_level(std::uint32_t number) {
     }
     contender_count_ = count;
     link.room = fixed.left_of(link.capacity) - (link.level < infinity ? shares.total() * link.level : 0.0);
-    if (occupants.size() == 1) {  // its level is known, and stays whatever the flow gets
+    if (link.count == 1) {  // its level is known, and stays whatever the flow gets
         const std::uint32_t path = occupants[0].path;
         contenders[0].elsewhere = count == 0 ? rates[path] : allowed_elsewhere(paths_[path], number);
         contender_count_ = 1;
@@ -139,7 +139,7 @@ double SharedLinks::level_among_all(std::uint32_t number) {
     Link& link = links_[number];
     contender_count_ = 0;
     double shares = 0.0;
-    for (const Occupant& occupant : occupants_of(link)) {
+    for (const Occupant& occupant : active_occupants_of(link)) {
         const double rate = rates_[occupant.path];
         const double elsewhere = rate < link.level ? rate : allowed_elsewhere(paths_[occupant.path], number);
         contenders_[contender_count_++] = {occupant.path, occupant.share, elsewhere};

@@ -1,6 +1,7 @@
 // How SharedLinks lays paths along routes and takes them up again.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/engine/fluid/shared_links.h"
 
@@ -66,11 +67,28 @@ void SharedLinks::occupy(std::uint32_t number, std::uint32_t path, std::uint32_t
     ++link.count;
     if (link.count == 2) {
         const Occupant& other = occupants_[link.first];
+        link.active = paths_[other.path].is_at_rest ? 0 : 1;
         link.is_idle = 1;
         link.room = link.capacity - other.share * rates_[other.path];  // not kept while a path has it for itself
         ++paths_[other.path].shared_links;
     }
-    paths_[path].shared_links += link.count > 1 ? 1 : 0;
+    if (link.count > 1) {
+        ++paths_[path].shared_links;
+        if (!paths_[path].is_at_rest) {
+            exchange_places(link, link.count - 1, link.active++);
+        }
+    }
+}
+
+/// Two occupants of the link take each other's place.
+void SharedLinks::exchange_places(const Link& link, std::uint32_t position, std::uint32_t other) {
+    if (position != other) {
+        Occupant& one = occupants_[link.first + position];
+        Occupant& two = occupants_[link.first + other];
+        std::swap(one, two);
+        crossings_[one.crossing].position = position;
+        crossings_[two.crossing].position = other;
+    }
 }
 
 /// Lays a path along the route. Returns: its number.
