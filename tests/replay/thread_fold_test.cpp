@@ -130,6 +130,48 @@ TEST_CASE("thread fold: turning rails folds each ring and each tree onto the oth
     CHECK(tree.simulator.simulated_messages * 4 <= tree.simulator.messages);
 }
 
+TEST_CASE("thread fold: a thread that waits for several alike threads of its rank waits for all of them",
+          "[replay][fold]") {
+    // Rank 1 sends a chunk of 1 MB on each of 4 channels to rank 0, where a thread for each signals that it is there;
+    // once all are, a fifth thread sends one on to rank 2. Over ports of 1 GB/s and links of 1 us: 2 us + 4 ms for the
+    // four, which share ports, and 2 us + 1 ms.
+    using collective::Verb;
+    collective::Schedule schedule{.algorithm = "relay", .ranks = 3, .channels = 5, .chunks = 5};
+    schedule.program = [](RankId rank) {
+        collective::RankProgram program;
+        for (std::uint32_t channel = 0; channel < 4; ++channel) {
+            const collective::ChunkIndex chunk{.offset = channel};
+            if (rank == RankId{1}) {
+                program.push_back({.channel = channel, .blocks = {{.body = {{.peer = RankId{0}, .chunk = chunk}}}}});
+            } else if (rank == RankId{0}) {
+                program.push_back({.channel = channel,
+                                   .blocks = {{.body = {{.verb = Verb::receive, .peer = RankId{1}, .chunk = chunk},
+                                                        {.verb = Verb::signal, .event = 3}}}}});
+            }
+        }
+        const collective::Instruction wait{.verb = Verb::wait, .event = 3};
+        if (rank == RankId{0}) {
+            program.push_back(
+                {.channel = 4,
+                 .blocks = {{.body = {wait, wait, wait, wait, {.verb = Verb::send, .peer = RankId{2}}}}}});
+        } else if (rank == RankId{2}) {
+            program.push_back({.channel = 4, .blocks = {{.body = {{.verb = Verb::receive, .peer = RankId{0}}}}}});
+        }
+        return program;
+    };
+    const auto fabric = test::star(3, {1e9}, {1e-6});
+    const collective::Communicator communicator(fabric, collective::default_placement(fabric, std::nullopt));
+    Bench bench(fabric, engine::engine_named("fluid"));
+    bench.settings.folding = Folding::on;
+    bench.settings.fold_threads_from = 0;
+    const auto folded = replay::run_schedule(communicator, schedule, Bytes{5'000'000}, bench.settings);
+    CHECK(folded.fold.threads == 10);
+    CHECK(folded.fold.thread_classes == 4);
+    CHECK(folded.simulator.messages == 5);
+    CHECK(folded.simulator.simulated_messages == 2);
+    CHECK(folded.time.value == Approx(5.004e-3));
+}
+
 TEST_CASE("thread fold: it is not looked for where there are few messages, and says why it does not fold",
           "[replay][fold]") {
     const auto fabric = cluster({.nodes = 4, .gpus = 4, .per_leaf = 4});
