@@ -49,6 +49,41 @@ class LoneCollective final : public Conductor {
     std::size_t ranks_;
 };
 
+/// A collective on its own, folded: the ranks of the communicator are the job.
+class FoldedAlone {
+  public:
+    FoldedAlone(const collective::Communicator& communicator, const collective::Schedule& schedule, Bytes bytes,
+                fabric::Router& router)
+        : members_(everybody(communicator.size())),
+          units_(communicator.fabric(), communicator.gpus()),
+          input_({.groups = {{.communicator = &communicator, .members = members_}},
+                  .scripts = {{.schedule = &schedule, .bytes = bytes}}}),
+          fold_(communicator.fabric(), units_, router, input_) {}
+
+    const Fold& fold() const { return fold_; }
+    PreparedSchedule prepared() const {
+        std::vector<Seat> seats;
+        for (std::size_t actor = 0; actor < fold_.actors().size(); ++actor) {
+            seats.push_back({.actor = id_at<ActorId>(actor), .place = fold_.actors()[actor]});
+        }
+        return fold_.prepared(seats, [&](std::size_t, RankId peer) { return index(fold_.actor_of(peer)); });
+    }
+
+  private:
+    static std::vector<RankId> everybody(std::size_t ranks) {
+        std::vector<RankId> all(ranks);
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            all[rank] = id_at<RankId>(rank);
+        }
+        return all;
+    }
+
+    std::vector<RankId> members_;
+    Units units_;
+    FoldInput input_;
+    Fold fold_;
+};
+
 /// The time for one candidate, on the default engine whatever engine the caller uses, so that the choice does not
 /// depend on it. Infinite if it is over `limit`.
 Seconds simulated_time(const collective::Algorithm& algorithm, const collective::Communicator& communicator,
@@ -208,13 +243,13 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     if (moves_nothing(request) || communicator.size() == 1) {
         return run;  // NCCL returns at once, too
     }
-    std::optional<Fold> fold;
+    std::optional<FoldedAlone> folded;
     if (settings.folding == Folding::on) {
-        fold.emplace(communicator, schedule, bytes, *settings.router);
-        run.fold = fold->use();
+        folded.emplace(communicator, schedule, bytes, *settings.router);
+        run.fold = folded->fold().use();
     }
-    const bool folds = fold && fold->folds();
-    PreparedSchedule prepared = folds ? fold->prepared() : PreparedSchedule(communicator, schedule, bytes);
+    const bool folds = folded && folded->fold().folds();
+    PreparedSchedule prepared = folds ? folded->prepared() : PreparedSchedule(communicator, schedule, bytes);
     std::optional<ThreadFold> thread_fold = alike_threads(prepared, communicator.fabric(), settings, run.fold);
     std::optional<PreparedSchedule> representatives;
     if (thread_fold) {
@@ -263,7 +298,7 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
         thread_fold->spread(link_bytes);
     }
     if (folds) {
-        fold->spread(link_bytes);
+        folded->fold().spread(link_bytes);
     }
     run.links = link_uses(communicator.fabric(), link_bytes, run.time);
     run.simulator = player.use();

@@ -23,16 +23,23 @@ class ConnectionTable {
         RankId from{};
         RankId to{};
         std::uint32_t channel = 0;
-        std::uint32_t sends = 0;  ///< uses so far, by which those of one end are told apart
+        std::uint32_t script = UINT32_MAX;  ///< that was noted last
+        std::uint32_t sends = 0;            ///< uses by it so far, by which those of one end are told apart
         std::uint32_t takes = 0;
         bool is_sent_on = false;
         bool is_taken_from = false;
         Digest uses = {};  ///< of all uses at both ends
     };
 
-    /// Requires: ranks and channel below the limits.
-    void note_use(RankId from, RankId to, std::uint32_t channel, ConnectionEnd end, const Digest& how) {
+    /// script: what uses it, noted one after the other. Requires: ranks and channel below the limits.
+    void note_use(RankId from, RankId to, std::uint32_t channel, ConnectionEnd end, std::uint32_t script,
+                  const Digest& how) {
         Entry& entry = entries_[find_or_add(from, to, channel)];
+        if (entry.script != script) {
+            entry.script = script;
+            entry.sends = 0;
+            entry.takes = 0;
+        }
         if (end == ConnectionEnd::sender) {
             entry.is_sent_on = true;
             entry.uses += mix(mix(how, 1), entry.sends++);

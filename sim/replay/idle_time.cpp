@@ -10,19 +10,20 @@ using workload::CallId;
 using workload::Program;
 using workload::TaskId;
 
-History::History(const workload::TaskGraph& graph) : graph_(&graph), steps_(graph.steps) {
-    first_of_rank_.reserve(graph.ranks);
-    for (std::size_t rank = 0; rank < graph.ranks; ++rank) {
-        first_of_rank_.push_back(half_);
-        half_ += program(id_at<RankId>(rank)).size();
+History::History(const workload::TaskGraph& graph, const Cast& cast)
+    : graph_(&graph), cast_(&cast), steps_(graph.steps) {
+    first_of_actor_.reserve(actor_count());
+    for (std::size_t actor = 0; actor < actor_count(); ++actor) {
+        first_of_actor_.push_back(half_);
+        half_ += program(id_at<ActorId>(actor)).size();
     }
     intervals_.resize(2 * half_);
 }
 
-Seconds History::end_of(std::uint32_t step, RankId rank) const {
+Seconds History::end_of(std::uint32_t step, ActorId actor) const {
     Seconds end{0};
-    for (std::size_t task = 0; task < program(rank).size(); ++task) {
-        end = std::max(end, at(step, rank, static_cast<TaskId>(task)).end);
+    for (std::size_t task = 0; task < program(actor).size(); ++task) {
+        end = std::max(end, at(step, actor, static_cast<TaskId>(task)).end);
     }
     return end;
 }
@@ -35,20 +36,23 @@ struct Instance {
     TaskId task{};
 };
 
-/// By CallId and step kept (step % 2): when the last rank arrived.
+/// By call of the cast and step kept (step % 2): when the last rank arrived.
 using Arrivals = std::vector<std::array<Seconds, 2>>;
 
 Arrivals last_arrivals(const History& history) {
-    Arrivals arrivals(history.graph().calls.size());
-    for (std::size_t rank = 0; rank < history.graph().ranks; ++rank) {
-        const Program& program = history.program(id_at<RankId>(rank));
+    Arrivals arrivals(history.cast().calls().size());
+    for (std::size_t at = 0; at < history.actor_count(); ++at) {
+        const auto actor = id_at<ActorId>(at);
+        const Program& program = history.program(actor);
         for (std::size_t task = 0; task < program.size(); ++task) {
-            if (!program[task].call) {
+            const std::uint32_t call =
+                program[task].call ? history.cast().place_of(actor, static_cast<TaskId>(task)).call : Cast::none;
+            if (call == Cast::none) {
                 continue;
             }
             for (std::uint32_t step = history.last_step(); history.keeps(step); --step) {
-                Seconds& last = arrivals[static_cast<std::size_t>(*program[task].call)][step % 2];
-                last = std::max(last, history.at(step, id_at<RankId>(rank), static_cast<TaskId>(task)).start);
+                Seconds& last = arrivals[call][step % 2];
+                last = std::max(last, history.at(step, actor, static_cast<TaskId>(task)).start);
                 if (step == 0) {
                     break;
                 }
@@ -58,14 +62,14 @@ Arrivals last_arrivals(const History& history) {
     return arrivals;
 }
 
-/// Explains the time of one rank.
-class RankAccount {
+/// Explains the time of one actor.
+class ActorAccount {
   public:
-    RankAccount(const History& history, const Arrivals& arrivals, RankId rank, std::vector<Seconds>& exposed_by_call)
+    ActorAccount(const History& history, const Arrivals& arrivals, ActorId actor, std::vector<Seconds>& exposed_by_call)
         : history_(&history),
           arrivals_(&arrivals),
-          rank_(rank),
-          program_(&history.program(rank)),
+          actor_(actor),
+          program_(&history.program(actor)),
           exposed_by_call_(&exposed_by_call) {
         std::vector<std::optional<TaskId>> last_on_stream(history.graph().streams.size());
         before_on_stream_.resize(program_->size());
@@ -117,7 +121,7 @@ class RankAccount {
     };
 
     const Interval& interval(const Instance& instance) const {
-        return history_->at(instance.step, rank_, instance.task);
+        return history_->at(instance.step, actor_, instance.task);
     }
 
     /// Walks back from `to`, at which `next` could start (none: the step ended), until `from`.
@@ -133,8 +137,8 @@ class RankAccount {
             explained = interval(*cause).end;
             const Seconds start = std::max(from, interval(*cause).start);
             // A kernel within a gap is one that takes no time, so only collectives have anything to answer for.
-            if (const auto call = (*program_)[static_cast<std::size_t>(cause->task)].call) {
-                blame(*call, cause->step, start, explained);
+            if ((*program_)[static_cast<std::size_t>(cause->task)].call) {
+                blame(*cause, start, explained);
             }
             explained = start;
             next = cause;
@@ -169,18 +173,22 @@ class RankAccount {
         return latest;
     }
 
-    void blame(CallId call, std::uint32_t step, Seconds from, Seconds to) {
-        const Seconds last_arrival = (*arrivals_)[static_cast<std::size_t>(call)][step % 2];
-        const Seconds complete = std::clamp(last_arrival, from, to);
+    void blame(const Instance& cause, Seconds from, Seconds to) {
+        const Cast::Place& place = history_->cast().place_of(actor_, cause.task);
+        if (place.call == Cast::none) {
+            return;  // took no time
+        }
+        const CallId call = *(*program_)[static_cast<std::size_t>(cause.task)].call;
+        const Seconds complete = std::clamp((*arrivals_)[place.call][cause.step % 2], from, to);
         const auto kind = history_->graph().calls[static_cast<std::size_t>(call)].kind;
         time_.straggler_wait += complete - from;
         time_.exposed[static_cast<std::size_t>(kind)] += to - complete;
-        (*exposed_by_call_)[static_cast<std::size_t>(call)] += to - complete;
+        (*exposed_by_call_)[static_cast<std::size_t>(call)] += (to - complete) * history_->cast().stands_for(actor_);
     }
 
     const History* history_;
     const Arrivals* arrivals_;
-    RankId rank_;
+    ActorId actor_;
     const Program* program_;
     std::vector<std::optional<TaskId>> before_on_stream_;  ///< by TaskId: the task before it on its stream, in one step
     std::vector<std::optional<TaskId>> last_on_stream_;
@@ -191,28 +199,28 @@ class RankAccount {
 }  // namespace
 
 TimeAccount account_time(const History& history) {
-    const std::size_t ranks = history.graph().ranks;
     const std::uint32_t last = history.last_step();
     Seconds end{0};
     Seconds end_before{0};
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-        end = std::max(end, history.end_of(last, id_at<RankId>(rank)));
+    for (std::size_t actor = 0; actor < history.actor_count(); ++actor) {
+        end = std::max(end, history.end_of(last, id_at<ActorId>(actor)));
         if (last > 0) {
-            end_before = std::max(end_before, history.end_of(last - 1, id_at<RankId>(rank)));
+            end_before = std::max(end_before, history.end_of(last - 1, id_at<ActorId>(actor)));
         }
     }
     TimeAccount account{.step_time = end - end_before};
     account.exposed_by_call.resize(history.graph().calls.size());
     const Arrivals arrivals = last_arrivals(history);
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const Seconds rank_end = history.end_of(last, id_at<RankId>(rank));
-        RankAccount own(history, arrivals, id_at<RankId>(rank), account.exposed_by_call);
+    for (std::size_t at = 0; at < history.actor_count(); ++at) {
+        const auto actor = id_at<ActorId>(at);
+        const Seconds own_end = history.end_of(last, actor);
+        ActorAccount own(history, arrivals, actor, account.exposed_by_call);
         if (last > 0) {
-            account.ranks.push_back(own.explain(rank_end - account.step_time, rank_end));
+            account.actors.push_back(own.explain(own_end - account.step_time, own_end));
         } else {
             // A single step begins for all at once, and nothing follows: who ends early waits for the others.
-            account.ranks.push_back(own.explain(Seconds{0}, rank_end));
-            account.ranks.back().straggler_wait += account.step_time - rank_end;
+            account.actors.push_back(own.explain(Seconds{0}, own_end));
+            account.actors.back().straggler_wait += account.step_time - own_end;
         }
     }
     return account;

@@ -8,15 +8,16 @@
 
 namespace lockstep::replay {
 
-/// Where the ranks' time went in the reported step.
+/// Where the time of those who play went in the reported step.
 struct TimeAccount {
     Seconds step_time{};
-    std::vector<RankTime> ranks{};
-    /// By CallId: time that compute streams waited for the call, summed over ranks.
+    std::vector<RankTime> actors{};
+    /// By CallId: time that compute streams waited for the call, summed over ranks. An actor stands for ranks whose
+    /// calls are others of the same name, size and kind, so that only sums over such calls are right.
     std::vector<Seconds> exposed_by_call{};
 };
 
-/// Explains each rank's time over the last step_time seconds before its own last task ended: a rank's window holds one
+/// Explains each actor's time over the last step_time seconds before its own last task ended: a rank's window holds one
 /// step in steady state, whatever its lead or lag against the others. Where only one step was run, the window is that
 /// of all, and a rank that ends before the others waits for them.
 ///

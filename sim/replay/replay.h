@@ -19,6 +19,9 @@ namespace lockstep::replay {
 /// Whether nodes that are alike may be simulated by one of them, which changes no result but by rounding.
 enum class Folding : std::uint8_t { off, on };
 
+/// Whether a step's result holds what each stream did when (StepRun::spans), which grows with ranks times tasks.
+enum class Timeline : std::uint8_t { left_out, kept };
+
 /// How simulations are run.
 struct Settings {
     engine::MakeEngine make_engine = nullptr;
@@ -28,6 +31,7 @@ struct Settings {
     /// Where folding is on: how many messages there must be for alike threads to be looked for, which costs about as
     /// much as simulating some thousands.
     double fold_threads_from = 2e4;
+    Timeline timeline = Timeline::kept;
     /// A collective that would take longer is given up: its time is then infinite.
     Seconds limit{std::numeric_limits<double>::infinity()};
     /// Told now and then how far a long simulation is: simulated time and messages so far. May be empty.

@@ -92,8 +92,9 @@ struct StepRun {
     std::vector<RankTime> ranks{};             ///< by RankId
     std::vector<CollectiveUse> collectives{};  ///< in order of first call
     std::vector<LinkUse> links{};              ///< every link that carried something in the reported step, by LinkId
-    std::vector<Span> spans{};                 ///< of the reported step, by rank, stream, start
+    std::vector<Span> spans{};                 ///< of the reported step, by rank, stream, start; if asked for
     SimulatorUse simulator{};
+    FoldUse fold{};
 };
 
 }  // namespace lockstep::replay
