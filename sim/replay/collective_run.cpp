@@ -29,24 +29,34 @@ struct OutOfTime {};
 /// Hears when the ranks of a lone collective end. Its only timer says that time is up.
 class LoneCollective final : public Conductor {
   public:
-    LoneCollective(const engine::Engine& engine, std::size_t ranks) : engine_(&engine), ranks_(ranks) {}
+    LoneCollective(std::size_t ranks, Seconds limit) : ranks_(ranks), limit_(limit) {}
 
-    void on_timer(std::uint64_t) override {
-        if (ended < ranks_) {
+    void on_timer(std::uint64_t token) override {
+        if (ended < ranks_ && token == timers_set_) {
             throw OutOfTime();
         }
     }
     void on_rank_end(PlayId, RankId) override {
         ++ended;
-        last_end = engine_->now();
+        last_end = player->now();
+    }
+    void on_skip() override { set_limit(); }
+
+    /// Timers set before have nothing to say any more.
+    void set_limit() {
+        if (limit_ < Seconds{std::numeric_limits<double>::infinity()}) {
+            player->set_timer(std::max(limit_ - player->now(), Seconds{0}), ++timers_set_);
+        }
     }
 
+    Player* player = nullptr;
     std::size_t ended = 0;
     Seconds last_end{};
 
   private:
-    const engine::Engine* engine_;
     std::size_t ranks_;
+    Seconds limit_;
+    std::uint64_t timers_set_ = 0;
 };
 
 /// A collective on its own, folded: the ranks of the communicator are the job.
@@ -257,11 +267,16 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     }
     PreparedSchedule& played = representatives ? *representatives : prepared;
     const auto engine = settings.make_engine(communicator.fabric());
-    LoneCollective conductor(*engine, played.rank_count());
+    LoneCollective conductor(played.rank_count(), settings.limit);
     Player player(*engine, *settings.router, conductor);
+    conductor.player = &player;
     player.on_progress = settings.on_progress;
     std::vector<double> link_bytes(communicator.fabric().link_count(), 0.0);
     const PlayId play = player.open(played, &link_bytes);
+    if (settings.folding == Folding::on && played.has_equal_chunks() &&
+        settings.router->policy() != fabric::RoutingPolicy::adaptive) {
+        player.fold_in_time(play);
+    }
     const std::size_t ranks = played.rank_count();
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         player.arrive(play, id_at<RankId>(rank));
@@ -272,9 +287,7 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
         return run_schedule(communicator, schedule, bytes, unfolded);
     };
     try {
-        if (settings.limit < Seconds{std::numeric_limits<double>::infinity()}) {
-            player.set_timer(settings.limit, 0);
-        }
+        conductor.set_limit();
         player.run();
     } catch (const OutOfTime&) {
         run.time = Seconds{std::numeric_limits<double>::infinity()};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/ids.h"
+#include "sim/base/units.h"
 #include "sim/engine/engine.h"
 #include "sim/replay/prepared_schedule.h"
 
@@ -49,6 +50,13 @@ struct alignas(64) Lane {
     Carrier carrier = Carrier::message;
     bool is_busy = false;    ///< has a first message
     bool has_route = false;  ///< the same for all of its messages
+};
+
+/// One that is behind the first of its lane.
+struct Message {
+    double bytes = 0.0;
+    Seconds ready_at;           ///< when its latency is spent
+    std::uint32_t next = none;  ///< the one behind it
 };
 
 /// Contributions to the reductions of one connection that are not complete yet.

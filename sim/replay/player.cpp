@@ -84,12 +84,18 @@ void Player::on_timer(engine::Token token) {
     if (static_cast<Purpose>(token >> purpose_shift) == Purpose::conductor) {
         conductor_->on_timer(token & conductor_mask);
     } else {
+        if (time_fold_) {
+            skip_repeated(token);
+        }
         move(static_cast<std::uint32_t>((token >> play_shift) & play_mask), static_cast<std::uint32_t>(token));
     }
     tell_ended();
 }
 
 void Player::on_flow_end(engine::Token token) {
+    if (time_fold_) {
+        skip_repeated(token);
+    }
     const auto play_at = static_cast<std::uint32_t>((token >> play_shift) & play_mask);
     const auto lane_at = static_cast<std::uint32_t>(token);
     Play& play = *plays_[play_at];
@@ -227,7 +233,7 @@ void Player::post(std::uint32_t play_at, std::uint32_t lane_at, double bytes) {
     use_.messages += lane.stands_for;
     ++use_.simulated_messages;
     if (use_.simulated_messages % messages_per_progress == 0 && on_progress) {
-        on_progress(engine_->now(), use_.messages);
+        on_progress(now(), use_.messages);
     }
     if (lane.is_busy) {
         queue(lane, {bytes, engine_->now() + lane.latency, none});
@@ -323,6 +329,46 @@ void Player::tell_ended() {
             play.schedule = nullptr;
             free_plays_.push_back(static_cast<std::uint32_t>(id));
         }
+    }
+}
+
+void Player::fold_in_time(PlayId id) {
+    time_folded_ = static_cast<std::uint32_t>(id);
+    time_fold_.emplace();
+}
+
+void Player::skip_repeated(engine::Token token) {
+    Play& play = *plays_[time_folded_];
+    if (play.schedule == nullptr || play.ranks_left == 0) {
+        time_fold_.reset();
+        return;
+    }
+    const auto skip = time_fold_->before_event(token, play, messages_, use_.messages, engine_->now());
+    if (!skip) {
+        return;
+    }
+    skipped_ += skip->time;
+    use_.messages += skip->messages;
+    for (std::uint32_t lane = 0; lane < play.lanes.size(); ++lane) {
+        shorten(play, lane, skip->fewer_queued[lane] * skip->times);
+    }
+    conductor_->on_skip();
+}
+
+/// Takes so many alike messages out of a lane's queue, or puts them in if `fewer` is negative, in front, ready to move.
+void Player::shorten(Play& play, std::uint32_t lane_at, std::int64_t fewer) {
+    Lane& lane = play.lanes[lane_at];
+    play.open[index(lane.from)] -= static_cast<std::uint32_t>(fewer);  // modulo 2^32, so it adds too
+    for (; fewer > 0; --fewer) {
+        free_messages_.push_back(lane.first_queued);
+        lane.first_queued = messages_[lane.first_queued].next;
+    }
+    for (; fewer < 0; ++fewer) {
+        const std::uint32_t behind = lane.first_queued;
+        const std::uint32_t last = lane.last_queued;
+        lane.first_queued = none;
+        queue(lane, {lane.bytes, engine_->now(), behind});
+        lane.last_queued = last;
     }
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "sim/replay/play.h"
 #include "sim/replay/prepared_schedule.h"
 #include "sim/replay/result.h"
+#include "sim/replay/time_fold.h"
 
 namespace lockstep::replay {
 
@@ -27,6 +29,8 @@ class Conductor {
     virtual void on_timer(std::uint64_t token) = 0;
     /// The rank has run its whole program and its messages have arrived. Never called from within a call to the player.
     virtual void on_rank_end(PlayId play, RankId rank) = 0;
+    /// The player's clock has moved on by itself (fold_in_time): timers under way come that much too late.
+    virtual void on_skip() {}
 };
 
 /// Plays schedules on an engine: turns the instructions of ranks into flows, any number of performances side by side.
@@ -42,7 +46,7 @@ class Player final : private engine::Events {
 
     std::function<void(Seconds now, std::uint64_t messages)> on_progress;  ///< called every some ten thousand messages
 
-    Seconds now() const { return engine_->now(); }
+    Seconds now() const { return engine_->now() + skipped_; }
     void set_timer(Seconds delay, std::uint64_t token);
 
     /// A new performance in which no rank has arrived yet.
@@ -50,6 +54,9 @@ class Player final : private engine::Events {
     PlayId open(PreparedSchedule& schedule, std::vector<double>* link_bytes);
     /// The rank arrives and starts its program. Once per rank and performance.
     void arrive(PlayId id, RankId rank);
+    /// From now on, adds up what the performance repeats instead of playing it (TimeFold). Requires: it is the only one
+    /// as long as it lasts, and the conductor sets no timers meanwhile but those that it sets anew in on_skip.
+    void fold_in_time(PlayId id);
     /// Works until nothing is left to happen. Throws: SimulationError naming the ranks where a performance ends with
     /// messages that nobody took.
     void run();
@@ -62,13 +69,6 @@ class Player final : private engine::Events {
     const SimulatorUse& use() const { return use_; }
 
   private:
-    /// One that is behind the first of its lane.
-    struct Message {
-        double bytes = 0.0;
-        Seconds ready_at;           ///< when its latency is spent
-        std::uint32_t next = none;  ///< the one behind it
-    };
-
     void on_timer(engine::Token token) override;
     void on_flow_end(engine::Token token) override;
 
@@ -83,6 +83,8 @@ class Player final : private engine::Events {
     void end_in_switch(std::uint32_t play_at, std::uint32_t lane_at);
     void look_up_route(Play& play, std::uint32_t lane_at);
     void tell_ended();
+    void skip_repeated(engine::Token token);
+    void shorten(Play& play, std::uint32_t lane_at, std::int64_t fewer);
 
     engine::Engine* engine_;
     fabric::Router* router_;
@@ -93,6 +95,9 @@ class Player final : private engine::Events {
     std::vector<std::uint32_t> free_messages_;
     std::deque<std::pair<PlayId, RankId>> ended_;
     SimulatorUse use_;
+    std::optional<TimeFold> time_fold_;  ///< of the performance at time_folded_
+    std::uint32_t time_folded_ = 0;
+    Seconds skipped_{};  ///< what the engine's clock does not know of
 };
 
 }  // namespace lockstep::replay
