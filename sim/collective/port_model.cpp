@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "sim/base/diagnostics.h"
@@ -14,6 +15,32 @@ namespace {
 
 /// Routes differ by the rounding of sums in their latencies only.
 bool alike(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); }
+
+/// Like flows that start together at one rank, and how fast all of them together can be.
+class Fan {
+  public:
+    explicit Fan(const fabric::Fabric& fabric) : fabric_(&fabric) {}
+
+    void add(const fabric::Route& route) {
+        ++flows_;
+        for (const fabric::RouteShare& share : route.links) {
+            load_[share.link] += share.share;
+        }
+    }
+
+    double rate() const {
+        double each = std::numeric_limits<double>::infinity();
+        for (const auto& [link, load] : load_) {
+            each = std::min(each, fabric_->link(link).bandwidth.value / load);
+        }
+        return each * flows_;
+    }
+
+  private:
+    const fabric::Fabric* fabric_;
+    std::map<LinkId, double> load_;
+    double flows_ = 0;
+};
 
 }  // namespace
 
@@ -27,6 +54,7 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
     std::optional<PortModel> model;
     const Reach reach(communicator);
     bool all_joined = true;
+    Fan fan(fabric);
     const auto look_at = [&](std::size_t from, std::size_t to) {
         if (!reach.joins(id_at<RankId>(from), id_at<RankId>(to))) {
             all_joined = false;
@@ -41,6 +69,9 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
             return;
         }
         const fabric::Route& route = *found;
+        if (from == 0) {
+            fan.add(route);
+        }
         double rate = std::numeric_limits<double>::infinity();
         for (const fabric::RouteShare& share : route.links) {
             rate = std::min(rate, fabric.link(share.link).bandwidth.value / share.share);
@@ -62,6 +93,8 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
     }
     if (model) {
         model->uniform = model->uniform && all_joined;
+        constexpr double rounding = 1e-9;
+        model->one_port = fan.rate() <= model->rate.value * (1 + rounding);
     }
     return model;
 }

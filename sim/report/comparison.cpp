@@ -79,7 +79,7 @@ std::optional<Formula> formula(const Row& row, const std::optional<collective::P
     if (!row.cost || !model) {
         return std::nullopt;
     }
-    return Formula{collective::time_of(*row.cost, *model), model->uniform ? row.cost->holds : Holds::approximately};
+    return Formula{collective::time_of(*row.cost, *model), model->uniform && model->one_port ? row.cost->holds : Holds::approximately};
 }
 
 }  // namespace lockstep::report

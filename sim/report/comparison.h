@@ -32,7 +32,7 @@ bool compares(std::span<const replay::CollectiveRun> rows);
 /// What a row's algorithm takes by the book.
 struct Formula {
     Seconds time;
-    collective::Cost::Holds holds;  ///< exactly: only where the fabric is uniform, too
+    collective::Cost::Holds holds;  ///< exactly: only where the fabric is uniform, with one port a rank, too
 };
 
 /// None where the row has no cost (a schedule from a file) or the fabric no model (one rank).

@@ -4,6 +4,7 @@
 
 #include "sim/report/comparison.h"
 #include "sim/report/figures.h"
+#include "sim/report/folding.h"
 #include "sim/report/json_stream.h"
 
 namespace lockstep::report {
@@ -98,7 +99,8 @@ Json collective_row(const CollectiveReport& report, const replay::CollectiveRun&
         {"formula", row.cost ? Json(row.cost->formula) : Json(nullptr)},
         {"efficiency", part_of_bound ? Json(*part_of_bound) : Json(nullptr)},
         {"busiest_link", busiest ? link(report.fabric, *busiest) : Json(nullptr)},
-        {"messages", row.simulator.messages}};
+        {"messages", row.simulator.messages},
+        {"fold", folding_json(row.fold)}};
 }
 
 void write_setup(JsonStream& json, const Setup& setup) {
@@ -134,7 +136,9 @@ void write_json(std::ostream& out, const StepReport& report) {
     }
     json.array("collectives", report.result.collectives, collective_use);
     json.array("links", report.result.links, [&](const auto& use) { return link(report.fabric, use); });
-    json.field("simulator", simulator(report.result.simulator, report.machine));
+    Json use = simulator(report.result.simulator, report.machine);
+    use["fold"] = folding_json(report.result.fold);
+    json.field("simulator", use);
     json.finish();
 }
 
@@ -155,7 +159,8 @@ void write_json(std::ostream& out, const CollectiveReport& report) {
     if (report.model) {
         json.field("model", {{"alpha_s", report.model->alpha.value},
                              {"rate_Bps", report.model->rate.value},
-                             {"uniform", report.model->uniform}});
+                             {"uniform", report.model->uniform},
+                             {"one_port", report.model->one_port}});
     }
     json.array("rows", report.rows, [&](const auto& row) { return collective_row(report, row); });
     if (compares(report.rows)) {

@@ -12,6 +12,7 @@
 
 #include "sim/report/comparison.h"
 #include "sim/report/figures.h"
+#include "sim/report/folding.h"
 #include "sim/report/groups.h"
 #include "sim/report/table.h"
 
@@ -250,8 +251,10 @@ std::string averages(const CollectiveReport& report) {
 /// What the formulas were worked out with.
 std::string model_text(const collective::PortModel& model) {
     return fmt::format("formulas: α = {}, B = {} GB/s, {}", to_text(model.alpha), in_gigabytes_per_s(model.rate),
-                       model.uniform ? "as between all ranks looked at"
-                                     : "the worst between two ranks: paths differ here, so they are a guide (~)");
+                       !model.uniform ? "the worst between two ranks: paths differ here, so they are a guide (~)"
+                       : !model.one_port
+                           ? "as between any two ranks: a rank has several such ports here, so they are a guide (~)"
+                           : "as between all ranks looked at");
 }
 
 std::string formula_text(const std::optional<Formula>& formula) {
@@ -297,6 +300,9 @@ void write_text(std::ostream& out, const StepReport& report) {
     for (const std::string& line : assumptions(report.fabric, report.setup)) {
         out << "# " << line << '\n';
     }
+    if (const std::string folding = folding_text(report.result.fold); !folding.empty()) {
+        out << comment("folding: " + folding);
+    }
 }
 
 void write_text(std::ostream& out, const CollectiveReport& report) {
@@ -312,6 +318,9 @@ void write_text(std::ostream& out, const CollectiveReport& report) {
     }
     if (report.model) {
         out << comment(model_text(*report.model));
+    }
+    for (const std::string& line : folding_lines(report.rows)) {
+        out << comment(line);
     }
     for (const std::string& line : report.notes) {
         out << comment(line);

@@ -153,6 +153,23 @@ TEST_CASE("port model: leaves out pairs that no path joins", "[collective]") {
     CHECK_FALSE(port_model(strangers, router));
 }
 
+TEST_CASE("port model: a mesh has more ports than the book knows of", "[collective]") {
+    const auto ports_of = [](const fabric::Fabric& fabric) {
+        const Communicator communicator = everybody(fabric);
+        fabric::Router router(fabric, fabric::RoutingPolicy::static_, 1);
+        return port_model(communicator, router);
+    };
+    // Each of 4 GPUs has a link of 64 GB/s to each other: alike for all pairs, and 192 GB/s to all three together.
+    const auto in_mesh = ports_of(full_mesh(4));
+    REQUIRE(in_mesh);
+    CHECK(in_mesh->uniform);
+    CHECK(in_mesh->rate.value == Approx(64e9));
+    CHECK_FALSE(in_mesh->one_port);
+    CHECK(ports_of(switch_of(4))->one_port);
+    CHECK(ports_of(dgx_cluster(1, 4, Island::switched))->one_port);  // a PCIe port is no way to other GPUs here
+    CHECK(ports_of(switch_of(2))->one_port);
+}
+
 TEST_CASE("ring cost: bytes and depth", "[collective]") {
     const auto fabric = switch_of(6);
     const Communicator communicator = everybody(fabric);
