@@ -26,8 +26,8 @@ class EventQueue {
     /// When the order of dates is put right: at once, or by restore_order() after many changes.
     enum class Order : std::uint8_t { kept, broken };
 
-    /// Adds the event, or moves the one of the same id. Cost: O(1) if an event was lately moved to the same date, else
-    /// with order kept O(log dates).
+    /// Adds the event, or moves the one of the same id. Requires: date >= 0. Cost: O(1) if an event was lately moved to
+    /// the same date, else with order kept O(log dates).
     void set(double date, std::uint32_t id, Order order) {
         if (id >= events_.size()) {
             events_.resize(static_cast<std::size_t>(id) + 1);
@@ -36,8 +36,9 @@ class EventQueue {
         if (from != none && dates_[from].time == date) {
             return;
         }
-        std::uint32_t& recent = recent_[RecentDates::place_of(date)];
-        const bool is_known = recent < dates_.size() && dates_[recent].first != none && dates_[recent].time == date;
+        auto& [recent_date, recent] = recent_[RecentDates::place_of(date)];
+        const bool is_known = recent_date == date && dates_[recent].first != none && dates_[recent].time == date;
+        recent_date = date;
         if (from != none && !is_known && dates_[from].first == id && events_[id].next == none) {
             recent = from;  // nobody shares its date: the entry moves with it
         } else {
@@ -126,7 +127,11 @@ class EventQueue {
     std::vector<Event> events_;  // by id
     std::vector<Date> dates_;
     std::vector<std::uint32_t> free_dates_;
-    std::array<std::uint32_t, RecentDates::places> recent_{};  // by hash: a date that may be the one
+    struct Recent {
+        double time = -1.0;
+        std::uint32_t date = 0;
+    };
+    std::array<Recent, RecentDates::places> recent_{};  // by hash: where the time was last seen
 };
 
 }  // namespace lockstep::engine

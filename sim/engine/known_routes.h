@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/engine/engine.h"
@@ -25,9 +24,19 @@ class KnownRoutes {
     std::size_t count() const { return routes_.size(); }
 
   private:
+    /// A set in open addressing: each entry at the place of its hash or behind, no more than half of them taken.
+    struct Entry {
+        std::uint64_t hash = 0;
+        RouteId route{};  ///< 0: free
+    };
+    using Table = std::vector<Entry>;
+
+    static void make_room(Table& table, std::size_t count);
+
     std::vector<const fabric::Route*> routes_;  // by number
-    std::unordered_map<const fabric::Route*, RouteId> by_object_;
-    std::unordered_multimap<std::uint64_t, RouteId> by_content_;  // by hash
+    Table by_object_;                           // the address as the hash
+    std::size_t object_count_ = 0;
+    Table by_content_;
 };
 
 }  // namespace lockstep::engine

@@ -24,13 +24,16 @@ class Ring : public Events {
             routes_[rank].links = {{wires.links[2 * rank], 1.0},
                                    {wires.links[(2 * rank + 3) % wires.links.size()], 1.0}};
         }
+        for (const fabric::Route& route : routes_) {
+            known_.push_back(engine.know(route));
+        }
     }
     void start() {
         for (std::size_t rank = 0; rank < routes_.size(); ++rank) {
             engine_.set_timer({1e-6}, rank);
         }
     }
-    void on_timer(Token token) override { engine_.start_flow(routes_[token % routes_.size()], 1e6, token); }
+    void on_timer(Token token) override { engine_.start_flow(known_[token % known_.size()], 1e6, token); }
     void on_flow_end(Token token) override {
         const Token next = token + routes_.size() + 1 - ((token + 1) % routes_.size() == 0 ? routes_.size() : 0);
         if (next / routes_.size() < steps_) {
@@ -42,6 +45,7 @@ class Ring : public Events {
     Engine& engine_;
     std::size_t steps_;
     std::vector<fabric::Route> routes_;
+    std::vector<RouteId> known_;
 };
 
 /// Every flow under way at once, each of its own size or all of one.

@@ -74,18 +74,19 @@ class PermutationTraffic : public Events {
         for (auto& routes : routes_) {
             const std::vector<std::size_t> to = random_permutation(gpus.size(), dice);
             for (std::size_t from = 0; from < gpus.size(); ++from) {
-                routes.push_back(&tree.router.route(gpus[from], gpus[to[from]], 0, {}));
+                const fabric::Route& route = tree.router.route(gpus[from], gpus[to[from]], 0, {});
+                routes.push_back({engine.know(route), route.latency});
             }
         }
         for (std::size_t from = 0; from < gpus.size(); ++from) {
-            senders_.push_back({messages, from * 0x9e3779b97f4a7c15U, nullptr});
+            senders_.push_back({messages, from * 0x9e3779b97f4a7c15U, {}});
         }
         ends_.resize(senders_.size(), 0.0);
     }
     void start() {
         for (std::size_t from = 0; from < senders_.size(); ++from) {
             choose(senders_[from], from);
-            engine_.set_timer(senders_[from].route->latency, from);
+            engine_.set_timer(senders_[from].way.latency, from);
         }
     }
     std::size_t messages() const { return messages_ * senders_.size(); }
@@ -103,7 +104,7 @@ class PermutationTraffic : public Events {
             choose(sender, from);
         }
         if (partners_ == Partners::changing_at_cost) {
-            engine_.set_timer(sender.route->latency, from);
+            engine_.set_timer(sender.way.latency, from);
         } else {
             send(from);
         }
@@ -112,10 +113,14 @@ class PermutationTraffic : public Events {
   private:
     static constexpr std::size_t permutations = 16;
 
+    struct Way {
+        RouteId route{};
+        Seconds latency{};
+    };
     struct Sender {
         std::size_t left;
         std::uint64_t state;
-        const fabric::Route* route;
+        Way way;
     };
 
     static std::uint64_t draw(Sender& sender) {  // splitmix64
@@ -124,16 +129,16 @@ class PermutationTraffic : public Events {
         bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
         return bits ^ (bits >> 31U);
     }
-    void choose(Sender& sender, std::size_t from) { sender.route = routes_[draw(sender) % routes_.size()][from]; }
+    void choose(Sender& sender, std::size_t from) { sender.way = routes_[draw(sender) % routes_.size()][from]; }
     void send(Token from) {
         const double part = static_cast<double>(draw(senders_[from]) >> 11U) * 0x1p-53;
-        engine_.start_flow(*senders_[from].route, 1e5 + 9e5 * part, from);
+        engine_.start_flow(senders_[from].way.route, 1e5 + 9e5 * part, from);
     }
 
     Engine& engine_;
     Partners partners_;
     std::size_t messages_;
-    std::vector<std::vector<const fabric::Route*>> routes_;  // by permutation, then sender
+    std::vector<std::vector<Way>> routes_;  // by permutation, then sender
     std::vector<Sender> senders_;
     std::vector<double> ends_;
 };

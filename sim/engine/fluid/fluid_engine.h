@@ -31,7 +31,7 @@ class FluidEngine final : public Engine {
     const SharedLinks::Work& work() const { return links_.work(); }
 
   private:
-    struct Flow {
+    struct alignas(64) Flow {  // a cache line
         Token token = 0;
         std::uint64_t sequence = 0;
         double bytes = 0.0;
