@@ -95,7 +95,8 @@ int run(const RunOptions& options) {
         replay::Settings settings;
         settings.make_engine = choice.engine->make;
         settings.router = &router;
-        settings.folding = choice.folding;  // of the collectives among which `auto` chooses
+        settings.folding = choice.folding;
+        settings.timeline = options.output.trace ? replay::Timeline::kept : replay::Timeline::left_out;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
         return replay::run_training(fabric, placement, graph, settings);
     };

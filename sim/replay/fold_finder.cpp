@@ -100,14 +100,15 @@ class Finder {
             if (const char* const problem = reader.read(script)) {
                 return problem;
             }
-            if (count_different(colours) > most_classes()) {
-                return unlike_programs;
-            }
+        }
+        // Not before all scripts are read: those of alike nodes need not come in the same order.
+        by_programs_ = count_different(colours);
+        if (by_programs_ > most_classes()) {
+            return unlike_programs;
         }
         for (const Digest& colour : colours) {
             refinement_.add_thing(colour);
         }
-        by_programs_ = count_different(colours);
         return nullptr;
     }
 
