@@ -358,7 +358,14 @@ void Player::skip_repeated(engine::Token token) {
 /// Takes so many alike messages out of a lane's queue, or puts them in if `fewer` is negative, in front, ready to move.
 void Player::shorten(Play& play, std::uint32_t lane_at, std::int64_t fewer) {
     Lane& lane = play.lanes[lane_at];
-    play.open[index(lane.from)] -= static_cast<std::uint32_t>(fewer);  // modulo 2^32, so it adds too
+    const auto arrive = static_cast<std::uint32_t>(fewer);  // modulo 2^32, so that the rest adds up
+    if (lane.carrier == Carrier::message || lane.carrier == Carrier::multicast) {
+        play.open[index(lane.from)] -= arrive;
+    } else {  // each has contributed
+        for (const RankId member : play.schedule->group(play.schedule->connections()[lane_at].group)) {
+            play.open[index(member)] -= arrive;
+        }
+    }
     for (; fewer > 0; --fewer) {
         free_messages_.push_back(lane.first_queued);
         lane.first_queued = messages_[lane.first_queued].next;

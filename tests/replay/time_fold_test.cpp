@@ -1,5 +1,6 @@
 #include "sim/replay/time_fold.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -110,6 +111,26 @@ TEST_CASE("time fold: a pipeline of many pieces is filled and emptied, and stead
     CHECK(folded.time.value == Approx(7 * 3e-6 + 999 * 1e-6).epsilon(1e-9));
     CHECK(folded.simulator.simulated_messages < 1500);
     check_alike(folded, run(fabric, request, "chain", Folding::off));
+}
+
+TEST_CASE("time fold: contributions that queue for the switch are those of all members", "[replay][fold]") {
+    const fabric::Fabric fabric = test::star(8, 50_GBps, 1.0_us, true);
+    for (const Operation operation :
+         {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
+        const collective::Request request{
+            .operation = operation, .bytes = Bytes{80'000'000}, .tuning = {.pieces = 1000}};
+        const collective::Communicator communicator(fabric, collective::default_placement(fabric, std::nullopt));
+        const auto& algorithm = collective::algorithm_named("nvls");
+        if (std::ranges::find(algorithm.operations, operation) == algorithm.operations.end() ||
+            algorithm.obstacle(communicator, request)) {
+            continue;
+        }
+        CAPTURE(collective::name_of(operation));
+        const auto folded = run(fabric, request, "nvls", Folding::on);
+        const auto plain = run(fabric, request, "nvls", Folding::off);
+        check_alike(folded, plain);
+        CHECK(folded.simulator.events < plain.simulator.events / 4);
+    }
 }
 
 TEST_CASE("time fold: agrees with playing on random clusters, algorithms with long loops, and flaws",
