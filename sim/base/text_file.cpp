@@ -1,5 +1,6 @@
 #include "sim/base/text_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -46,7 +47,30 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
     return 0;
 }
 
+/// The length of the character that begins at `at`; 0 for a control character and for what is not UTF-8.
+std::size_t printable_length(std::string_view text, std::size_t at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte < 0x20 || byte == 0x7F) {
+        return 0;
+    }
+    const std::size_t length = utf8_length(text, at);
+    const bool is_control = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
+    return is_control ? 0 : length;
+}
+
 }  // namespace
+
+bool is_one_line(std::string_view text) { return as_one_line(text) == text; }
+
+std::string as_one_line(std::string_view text) {
+    std::string line;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t length = printable_length(text, at);
+        line += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(at, length);
+        at += std::max<std::size_t>(length, 1);
+    }
+    return line;
+}
 
 void require_text(std::string_view text, const std::string& name) {
     SourcePosition position{name, 1, 1};

@@ -19,4 +19,10 @@ std::string read_text_file(const std::filesystem::path& path);
 /// one that breaks UTF-8. `name` stands for the file in the message.
 void require_text(std::string_view text, const std::string& name);
 
+/// Whether it can be printed anywhere: well-formed UTF-8 on one line, without control characters.
+bool is_one_line(std::string_view text);
+
+/// The same with U+FFFD in place of each byte that keeps it from being one line: of names that file systems allow.
+std::string as_one_line(std::string_view text);
+
 }  // namespace lockstep

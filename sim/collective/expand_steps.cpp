@@ -106,6 +106,12 @@ class Expansion {
 
     std::uint32_t chunk(const PlaceForm& place, const ScopedNumber& number, std::uint32_t count,
                         std::span<const double> variables) {
+        if (room(place.buffer) < count && limits_.round_stride > 0) {
+            number.value().fail(fmt::format(
+                "the last of {} rounds would be {} chunks further on, past the last of the {} that there are",
+                limits_.rounds, std::int64_t{limits_.round_stride} * (limits_.rounds - 1),
+                place.buffer == Buffer::scratch ? limits_.scratch_chunks : limits_.chunks));
+        }
         return static_cast<std::uint32_t>(whole(number, variables, 0, room(place.buffer) - count,
                                                 place.buffer == Buffer::scratch ? "a chunk of scratch" : "a chunk"));
     }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/base/text_file.h"
 #include "sim/collective/load_programs.h"
 #include "sim/collective/schedule_scope.h"
 
@@ -22,6 +23,13 @@ constexpr std::int64_t most_channels = 1024;
 constexpr std::int64_t most_groups = 1 << 16;
 constexpr std::int64_t most_members = 1 << 22;  ///< of all groups and lists
 constexpr std::array<std::string_view, 5> reserved{"rank", "ranks", "chunks", "root", "channel"};
+
+/// Of parameters and lists. Throws: InputError for a name that programs know already.
+void require_unreserved(const std::string& name, const SourcePosition& at) {
+    if (std::ranges::find(reserved, name) != reserved.end()) {
+        throw InputError(at, fmt::format("{} has a meaning of its own here: take another name", excerpt(name)));
+    }
+}
 
 std::string operation_mismatch(const Schedule& schedule, Operation wanted) {
     return fmt::format("`{}` does {}, not {}: ask for that operation, or take another schedule", schedule.algorithm,
@@ -45,16 +53,12 @@ class Loader {
   public:
     Loader(const YamlFile& file, const ScheduleUse& use)
         : use_(&use), root_(file.root()), scope_(file.parameters()), parameters_(&file.parameters()) {
-        schedule_.algorithm = std::filesystem::path(file.name()).stem().string();
+        schedule_.algorithm = as_one_line(std::filesystem::path(file.name()).stem().string());
     }
 
     Schedule load() {
         for (const Parameter& parameter : parameters_->declared()) {
-            if (std::ranges::find(reserved, parameter.name) != reserved.end()) {
-                throw InputError(parameter.position,
-                                 fmt::format("{} has a meaning of its own here: give the parameter another name",
-                                             excerpt(parameter.name)));
-            }
+            require_unreserved(parameter.name, parameter.position);
         }
         read_head();
         read_groups();
@@ -80,15 +84,24 @@ class Loader {
         return value.is_scalar() && value.written() == word;
     }
 
+    /// Throws: InputError for what cannot be printed as it is.
+    static std::string one_line(const YamlValue& value) {
+        const std::string text = value.text();
+        const std::string line = text.substr(0, text.find_last_not_of('\n') + 1);  // a folded text ends with one
+        if (line.empty() || !is_one_line(line)) {
+            value.fail(fmt::format("expected one line without control characters, got {}", excerpt(text)));
+        }
+        return line;
+    }
+
     void read_head() {
         if (const auto name = root_.find("name")) {
-            schedule_.algorithm = name->text();
+            schedule_.algorithm = one_line(*name);
         }
-        if (const auto summary = root_.find("summary")) {
-            static_cast<void>(summary->text());
-        }
-        if (const auto source = root_.find("source")) {
-            static_cast<void>(source->text());
+        for (const char* const key : {"summary", "source"}) {
+            if (const auto line = root_.find(key)) {
+                static_cast<void>(one_line(*line));
+            }
         }
         const YamlValue operation = root_.require("operation");
         std::vector<std::string> known;
@@ -243,6 +256,7 @@ class Loader {
                 values.push_back(ScopedNumber(item, scope_).number({}));
             }
             members_ += static_cast<std::int64_t>(values.size());
+            require_unreserved(name, map.key_position(name));
             scope_.add_list(name, std::move(values), map.key_position(name));
         }
     }

@@ -107,6 +107,10 @@ class Reader {
         if (schedule_.algorithm.empty()) {
             algo.fail("name", "expected a name, got an empty one");
         }
+        if (!is_one_line(schedule_.algorithm)) {
+            algo.fail("name", fmt::format("expected one line without control characters, got {}",
+                                          excerpt(schedule_.algorithm)));
+        }
         static const std::array<std::string, 3> protocols{"Simple", "LL", "LL128"};
         algo.one_of("proto", protocols);
         schedule_.operation = operation_of(algo.one_of("coll", msccl_operation_names()));

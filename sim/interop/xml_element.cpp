@@ -10,6 +10,9 @@ namespace lockstep::interop {
 
 namespace {
 
+/// With it text beside the top element is seen: pugixml passes over it otherwise.
+constexpr unsigned parse_top_text = pugi::parse_fragment;
+
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /// Where the attribute's name begins behind `offset`, which lies in the tag's own text.
@@ -41,12 +44,20 @@ XmlFile::XmlFile(std::string_view text, std::string name) : text_(text), name_(s
         }
     }
     const pugi::xml_parse_result result =
-        document_.load_buffer(text_.data(), text_.size(), pugi::parse_default, pugi::encoding_utf8);
+        document_.load_buffer(text_.data(), text_.size(), pugi::parse_default | parse_top_text, pugi::encoding_utf8);
     if (!result) {
         throw InputError(position(static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0))),
                          fmt::format("is no well-formed XML: {}", result.description()));
     }
     for (const pugi::xml_node child : document_.children()) {
+        if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) {
+            const std::string_view beside =
+                std::string_view(text_).substr(static_cast<std::size_t>(child.offset_debug()));
+            const std::string_view words = beside.substr(beside.find_first_not_of(" \t\r\n"));
+            throw InputError(position(text_.size() - words.size()),
+                             fmt::format("is no well-formed XML: text beside the element at the top, {}",
+                                         excerpt(words.substr(0, words.find_first_of("<\r\n")))));
+        }
         if (child.type() != pugi::node_element) {
             continue;
         }
@@ -58,7 +69,7 @@ XmlFile::XmlFile(std::string_view text, std::string name) : text_(text), name_(s
         root_ = child;
     }
     if (!root_) {
-        throw InputError(SourcePosition{name_, 0, 0}, "is empty; expected an XML element");
+        throw InputError(position(text_.size()), "is no well-formed XML: there is no element");
     }
 }
 

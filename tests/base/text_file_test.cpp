@@ -108,3 +108,18 @@ TEST_CASE("require_text: follows the table of well-formed UTF-8", "[base][error]
         CHECK_THROWS_AS(require_text(text, "f"), InputError);
     }
 }
+
+TEST_CASE("one line: what a name may hold", "[base]") {
+    for (const std::string text : {"", "ring", "a \"b\" <c> ]]>", "ä € 😀", "\xC2\xA0"}) {
+        CAPTURE(text);
+        CHECK(is_one_line(text));
+        CHECK(as_one_line(text) == text);
+    }
+    // Two lines, a tab, an escape that colours the terminal, one of the C1 range, Latin-1, a sequence cut short.
+    CHECK_FALSE(is_one_line("a\nb"));
+    CHECK(as_one_line("a\nb\tc") == "a\uFFFDb\uFFFDc");
+    CHECK(as_one_line("\x1b[31m") == "\uFFFD[31m");
+    CHECK(as_one_line("\xC2\x9B") == "\uFFFD\uFFFD");
+    CHECK(as_one_line("caf\xE9") == "caf\uFFFD");
+    CHECK(as_one_line("\xE2\x82") == "\uFFFD\uFFFD");
+}

@@ -47,6 +47,9 @@ void check(const std::vector<Case>& cases) {
 TEST_CASE("schedule files: what is wrong with the head", "[collective][error]") {
     check({
         {"chunks: 1\n", "my.yaml:1:1: missing key `operation`"},
+        {"name: \"a\\nb\"\n", "my.yaml:1:7: name: expected one line without control characters, got `a\\nb`"},
+        {"summary: \"\\e[31mred\"\n",
+         "my.yaml:1:10: summary: expected one line without control characters, got `\\x1b[31mred`"},
         {"operation: allreduce\n",
          "my.yaml:1:12: operation: expected one of all_reduce, reduce_scatter, all_gather, broadcast, reduce, "
          "all_to_all, all_to_all_v, gather, scatter, send_recv, barrier, got `allreduce` — did you mean `all_reduce`?"},
@@ -76,7 +79,9 @@ TEST_CASE("schedule files: what is wrong with the head", "[collective][error]") 
          "ranks each), got none"},
         {with_steps("steps: []\nstep: []\n"), "my.yaml:6:1: unknown key `step` — did you mean `steps`?"},
         {with_steps("parameters: {rank: {default: 1, help: x}}\nsteps: []\n"),
-         "my.yaml:5:14: `rank` has a meaning of its own here: give the parameter another name"},
+         "my.yaml:5:14: `rank` has a meaning of its own here: take another name"},
+        {with_steps("lists: {rank: [0, 1]}\nsteps: []\n"),
+         "my.yaml:5:9: `rank` has a meaning of its own here: take another name"},
         {with_steps("let: {max: 1}\nsteps: []\n"), "my.yaml:5:7: `max` is the name of a function"},
         {with_steps("let: {chunks: 1}\nsteps: []\n"), "my.yaml:5:7: the name `chunks` is taken"},
         {with_steps("let: {next: $(rank + ranky)}\nsteps: []\n"),
@@ -171,7 +176,9 @@ TEST_CASE("schedule files: what is wrong with programs and threads", "[collectiv
          "my.yaml:5:21: threads[0].channel: expected a channel: there is only 0, got `1`"},
         {with_steps("threads: [{rounds: 2, steps: []}]\n"), "my.yaml:5:11: threads[0]: missing key `round_stride`"},
         {with_steps("threads: [{rounds: 3, round_stride: 4, steps: [{send: 0, to: $((rank + 1) % ranks)}]}]\n"),
-         "my.yaml:5:55: threads[0].steps[0].send: expected a chunk, of which there are none, got `0`"},
+         "my.yaml:5:55: threads[0].steps[0].send: the last of 3 rounds would be 8 chunks further on, past the last of "
+         "the "
+         "8 that there are"},
         {with_steps("threads: [{rounds: 2, round_stride: 4, steps: [{send: [0], to: $((rank + 1) % ranks)}]}]\n"),
          "my.yaml:5:48: threads[0].steps[0]: a list of chunks cannot move on in `rounds`: write a loop with `repeat` "
          "instead"},

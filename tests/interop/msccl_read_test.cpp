@@ -316,7 +316,7 @@ TEST_CASE("MSCCL: what is wrong with a file is said with its place", "[interop][
         CAPTURE(each.from, each.to);
         CHECK(error_with(each.from, each.to) == each.message);
     }
-    CHECK(error_with(good, "") == "a.xml:1:1: is no well-formed XML: No document element found");
+    CHECK(error_with(good, "") == "a.xml:1:1: is no well-formed XML: there is no element");
     CHECK_THAT(error_with(good, "operation: all_reduce\n"), Catch::Contains("is no well-formed XML"));
     CHECK_THAT(error_with(good, std::string("\0", 1)), Catch::Contains("binary"));
     // Two thread blocks at one end of a connection.
@@ -334,6 +334,14 @@ TEST_CASE("MSCCL: absurd files end with an error", "[interop][error]") {
         }
         return std::string("no error");
     };
+    // Text beside the element, such as what a tool printed before or behind it; none at all; a name of two lines.
+    CHECK(error_of("<algo name=\"x\"/>\nINFO: done\n") ==
+          "a.xml:2:1: is no well-formed XML: text beside the element at the top, `INFO: done`");
+    CHECK(error_of("INFO <algo name=\"x\"/>") ==
+          "a.xml:1:1: is no well-formed XML: text beside the element at the top, `INFO `");
+    CHECK(error_of("<!-- none -->\n") == "a.xml:2:1: is no well-formed XML: there is no element");
+    CHECK(error_of("<algo name=\"a&#10;b\"/>") ==
+          "a.xml:1:7: name: expected one line without control characters, got `a\\nb`");
     std::string deep;
     for (int depth = 0; depth < 100'000; ++depth) {
         deep += "<algo>";
