@@ -13,6 +13,7 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/diagnostics.h"
 #include "sim/collective/program_numbers.h"
 #include "sim/collective/schedule_steps.h"
 
@@ -22,6 +23,26 @@ namespace {
 
 /// A program with more numbers that follow no rule is easier to read rank by rank.
 constexpr std::size_t most_lists = 8;
+
+/// Throws: InputError for a schedule that load_schedule would certainly find too large: it spends at least this much.
+void require_readable(const Schedule& schedule) {
+    StepBudget left;
+    for (std::uint32_t rank = 0; rank < schedule.ranks; ++rank) {
+        for (const Thread& thread : schedule.program(id_at<RankId>(rank))) {
+            for (const Block& block : thread.blocks) {
+                const auto size = static_cast<std::int64_t>(block.body.size());
+                left.instructions -= size;
+                left.numbers -= size * block.iterations;
+            }
+        }
+        if (left.instructions < 0 || left.numbers < 0) {
+            throw InputError(fmt::format("`{}` on {} ranks is larger than schedule files may be ({})",
+                                         schedule.algorithm, schedule.ranks,
+                                         left.instructions < 0 ? "a million instructions with its loops"
+                                                               : "twenty million numbers to be worked out"));
+        }
+    }
+}
 
 /// All of a rank's program but the numbers that may differ from rank to rank. Equal: one text will do for both.
 std::string shape_of(const RankProgram& program) {
@@ -253,8 +274,8 @@ std::vector<ProgramText> program_texts(const Schedule& schedule, Lists& lists) {
 void write_head(std::ostream& out, const Schedule& schedule, std::string_view summary) {
     const bool apart = schedule.operation == Operation::all_to_all || schedule.operation == Operation::all_to_all_v ||
                        schedule.operation == Operation::send_recv;
-    fmt::print(out, "name: {}\nsummary: {}\noperation: {}\nranks: {}\n", as_scalar(schedule.algorithm), as_scalar(summary),
-               name_of(schedule.operation), schedule.ranks);
+    fmt::print(out, "name: {}\nsummary: {}\noperation: {}\nranks: {}\n", as_scalar(schedule.algorithm),
+               as_scalar(summary), name_of(schedule.operation), schedule.ranks);
     if (has_root(schedule.operation)) {
         fmt::print(out, "root: {}\n", index(schedule.root));
     }
@@ -281,6 +302,7 @@ void write_head(std::ostream& out, const Schedule& schedule, std::string_view su
 }  // namespace
 
 void write_schedule(std::ostream& out, const Schedule& schedule, std::string_view summary) {
+    require_readable(schedule);
     Lists lists;
     const std::vector<ProgramText> texts = program_texts(schedule, lists);
     write_head(out, schedule, summary);

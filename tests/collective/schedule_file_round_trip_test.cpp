@@ -91,3 +91,18 @@ TEST_CASE("schedule files: a ring of five hundred ranks is written in a few line
         CHECK(program[0].blocks[0].iterations == 499);
     }
 }
+
+TEST_CASE("written schedules: none that would be too large to be read", "[collective][error]") {
+    // A million and 200,000 instructions: each of 800 ranks sends to and receives from 799 others.
+    const auto fabric = single_switch(800);
+    const Schedule many =
+        algorithm_named("direct").make(everybody(fabric), {.operation = Operation::all_gather, .bytes = {1 << 20}});
+    CHECK_THROWS_WITH(written(many),
+                      "`direct` on 800 ranks is larger than schedule files may be (a million "
+                      "instructions with its loops)");
+    // 4 instructions in loops of 2999 rounds at each of 3000 ranks: 36 million numbers.
+    const auto ring = single_switch(3000);
+    CHECK_THROWS_WITH(written(algorithm_named("ring").make(everybody(ring),
+                                                           {.operation = Operation::all_reduce, .bytes = {1 << 20}})),
+                      Catch::Contains("twenty million numbers"));
+}
