@@ -25,6 +25,14 @@ std::string text_of(const Origin& origin) {
     throw std::invalid_argument("text_of: no such origin");
 }
 
+/// `chunk 3 of scratch`; of data, in which results mostly are, only `chunk 3`
+std::string text_of(Buffer buffer, std::uint64_t chunk) {
+    const char* const where = buffer == Buffer::scratch    ? " of scratch"
+                              : buffer == Buffer::received ? " of received"
+                                                           : "";
+    return fmt::format("chunk {}{}", chunk, where);
+}
+
 std::string counted(std::size_t chunks) { return fmt::format("{} {}", chunks, chunks == 1 ? "chunk" : "chunks"); }
 
 }  // namespace
@@ -199,8 +207,9 @@ void SymbolicPlayer::touch(std::size_t at, Buffer buffer, std::uint32_t chunk, A
     if (rival) {
         const auto does = [](Access what) { return what == Access::read ? "reads" : "writes"; };
         report(at, Fault::race, chunk,
-               fmt::format("{} chunk {}, which thread {} {} in step {}: nothing says which comes first", does(access),
-                           chunk, programs_.threads[rival->thread].number, does(rival->access), rival->step));
+               fmt::format("{} {}, which thread {} {} in step {}: nothing says which comes first", does(access),
+                           text_of(buffer, chunk), programs_.threads[rival->thread].number, does(rival->access),
+                           rival->step));
     }
 }
 
@@ -216,7 +225,8 @@ Message SymbolicPlayer::sent(std::size_t at, const Instruction& instruction, Las
         touch(at, instruction.buffer, chunk, Access::read);
         const ContentId content = memory_.at(rank_of(at), instruction.buffer, chunk);
         if (content == nothing) {
-            report(at, Fault::absent, chunk, fmt::format("sends chunk {}, which it does not have", chunk));
+            report(at, Fault::absent, chunk,
+                   fmt::format("sends {}, which it does not have", text_of(instruction.buffer, chunk)));
         }
         message.contents.push_back(content);
         message.bytes += bytes_of(content, chunk);
@@ -293,7 +303,7 @@ void SymbolicPlayer::put(std::size_t at, Buffer buffer, std::uint32_t chunk, Con
     }
     const ContentId there = memory_.at(rank, buffer, chunk);
     if (there == nothing) {
-        report(at, Fault::absent, chunk, fmt::format("adds to chunk {}, which it does not have", chunk));
+        report(at, Fault::absent, chunk, fmt::format("adds to {}, which it does not have", text_of(buffer, chunk)));
     }
     memory_.add(rank, buffer, chunk, added(at, there, content, origin));
 }
@@ -309,7 +319,8 @@ void SymbolicPlayer::copy(std::size_t at, const Instruction& instruction) {
         touch(at, instruction.from_buffer, *from + i, Access::read);
         contents[i] = memory_.at(rank_of(at), instruction.from_buffer, *from + i);
         if (contents[i] == nothing) {
-            report(at, Fault::absent, *from + i, fmt::format("copies chunk {}, which it does not have", *from + i));
+            report(at, Fault::absent, *from + i,
+                   fmt::format("copies {}, which it does not have", text_of(instruction.from_buffer, *from + i)));
         }
     }
     if (record_ == Record::transfers) {
@@ -384,7 +395,8 @@ std::vector<std::uint32_t> SymbolicPlayer::chunks_of(std::size_t at, const Instr
 }
 
 void SymbolicPlayer::refuse_chunk(std::size_t at, std::uint64_t chunk, Buffer buffer) {
-    report(at, Fault::malformed, 0, fmt::format("names chunk {} of {}", chunk, memory_.size_of(buffer)));
+    report(at, Fault::malformed, 0,
+           fmt::format("names {}, where there are {}", text_of(buffer, chunk), memory_.size_of(buffer)));
     stopped_ = true;
 }
 

@@ -167,6 +167,19 @@ TEST_CASE("prover: races between threads of a rank", "[collective][prover]") {
     // and so does an answer: rank 1 sends only when it has what thread 0 sent.
     programs = {{thread({send(1)}), thread({receive(1)})}, program({receive_reduce(0), send(0)})};
     CHECK(holds(schedule_of(Operation::all_reduce, 1, programs)));
+    // What is not in data is said to be elsewhere.
+    const Instruction aside{.verb = Verb::copy, .buffer = Buffer::scratch};
+    Instruction send_aside = send(1);
+    send_aside.buffer = Buffer::scratch;
+    Schedule with_scratch =
+        schedule_of(Operation::broadcast, 1, {{thread({aside}), thread({send_aside})}, program({receive(0)})});
+    with_scratch.scratch_chunks = 1;
+    CHECK(found(with_scratch) ==
+          std::vector<std::string>{"race: rank 0 in step 0 of thread 1 reads chunk 0 of scratch, which thread 0 writes "
+                                   "in step 0: nothing says which comes first"});
+    with_scratch = schedule_of(Operation::broadcast, 1, {program({send_aside}), program({receive(0)})});
+    with_scratch.scratch_chunks = 1;
+    CHECK(found(with_scratch).front() == "absent: rank 0 in step 0 sends chunk 0 of scratch, which it does not have");
     // Reading at the same time is no race.
     Thread other = thread({send(2)});
     other.channel = 1;
@@ -361,15 +374,16 @@ TEST_CASE("prover: what is not a program is refused with its place", "[collectiv
     const auto empty = std::make_shared<const std::vector<std::uint32_t>>();
     CHECK(complaint(send(2)) == "rank 1 in step 2: peer 2 of 2 ranks");
     CHECK(complaint(send(1)) == "rank 1 in step 2: a message to or from itself");
-    CHECK(complaint(send(0, 1)) == "rank 1 in step 2 names chunk 1 of 1");
-    CHECK(complaint({.verb = Verb::send, .chunks = list}) == "rank 1 in step 2 names chunk 9 of 1");
+    CHECK(complaint(send(0, 1)) == "rank 1 in step 2 names chunk 1, where there are 1");
+    CHECK(complaint({.verb = Verb::send, .chunks = list}) == "rank 1 in step 2 names chunk 9, where there are 1");
     CHECK(complaint({.verb = Verb::send, .chunks = empty}) == "rank 1 in step 2: no chunks");
     CHECK(complaint({.verb = Verb::send, .count = 0}) == "rank 1 in step 2: no chunks");
-    CHECK(complaint({.verb = Verb::send, .buffer = Buffer::scratch}) == "rank 1 in step 2 names chunk 0 of 0");
+    CHECK(complaint({.verb = Verb::send, .buffer = Buffer::scratch}) ==
+          "rank 1 in step 2 names chunk 0 of scratch, where there are 0");
     CHECK(complaint({.verb = Verb::send, .chunk = {.modulus = 0}}) == "rank 1 in step 2: chunks modulo 0");
     CHECK(complaint({.verb = Verb::send, .chunk = {.modulus = 2, .order = list}}) ==
           "rank 1 in step 2: an order of 1 blocks for 2");
-    CHECK(complaint({.verb = Verb::copy, .from = at(5)}) == "rank 1 in step 2 names chunk 5 of 1");
+    CHECK(complaint({.verb = Verb::copy, .from = at(5)}) == "rank 1 in step 2 names chunk 5, where there are 1");
     CHECK(complaint({.verb = Verb::copy, .chunks = list}) == "rank 1 in step 2: a list of chunks in a local copy");
     CHECK(complaint({.verb = Verb::contribute, .group = 2}) == "rank 1 in step 2: group 2 of 2");
     CHECK(complaint({.verb = Verb::contribute, .group = 1}) == "rank 1 in step 2: rank 1 is not in group 1");
