@@ -1,6 +1,7 @@
 #include "tests/cases/command.h"
 #include <catch2/catch.hpp>
 
+using lockstep::test::any_engine;
 using lockstep::test::run_command;
 using lockstep::test::run_json;
 using lockstep::test::Shell;
@@ -28,8 +29,6 @@ json row(Arguments arguments, const std::string& size, const std::string& algori
     CHECK(only.at("time_s").get<double>() >= only.at("lower_bound_s").get<double>() * (1 - 1e-9));
     return only;
 }
-
-std::string any_engine() { return GENERATE(as<std::string>{}, "fluid", "simgrid"); }
 
 }  // namespace
 

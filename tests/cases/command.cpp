@@ -27,6 +27,8 @@ nlohmann::json run_json(std::vector<std::string> arguments) {
     return nlohmann::json::parse(outcome.out);
 }
 
+std::string any_engine() { return GENERATE(as<std::string>{}, "fluid", "simgrid"); }
+
 std::string written(const Shell& shell, const std::string& name, const std::string& text) {
     shell.write(name, text);
     return (shell.folder() / name).string();

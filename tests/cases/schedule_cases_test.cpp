@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+using lockstep::test::any_engine;
 using lockstep::test::run_command;
 using lockstep::test::run_json;
 using lockstep::test::Shell;
@@ -18,8 +19,6 @@ std::vector<std::string> run_of(const std::string& schedule, int ranks, const st
             "--algorithm", schedule,        "-b",    fmt::format("{}MB", ranks),    "-e",    fmt::format("{}MB", ranks),
             "--engine",    engine};
 }
-
-std::string any_engine() { return GENERATE(as<std::string>{}, "fluid", "simgrid"); }
 
 /// A message of one chunk from rank 0 to `to` for each other rank; `takers` take one each from rank 0.
 std::string scattered(const std::string& to, const std::string& takers) {

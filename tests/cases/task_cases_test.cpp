@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+using lockstep::test::any_engine;
 using lockstep::test::run_command;
 using lockstep::test::run_json;
 using lockstep::test::Shell;
@@ -11,8 +12,6 @@ using lockstep::test::written;
 using nlohmann::json;
 
 namespace {
-
-std::string any_engine() { return GENERATE(as<std::string>{}, "fluid", "simgrid"); }
 
 /// Arguments that run a workload of this text on eight GPUs at one switch, 50 GB/s and no latency.
 std::vector<std::string> job(const Shell& shell, const std::string& yaml, const std::string& engine) {

@@ -1,6 +1,7 @@
 #include "tests/cases/command.h"
 #include <catch2/catch.hpp>
 
+using lockstep::test::any_engine;
 using lockstep::test::run_command;
 using lockstep::test::run_json;
 using nlohmann::json;
@@ -40,8 +41,6 @@ double sum_of(const json& parts) {
     }
     return sum;
 }
-
-std::string any_engine() { return GENERATE(as<std::string>{}, "fluid", "simgrid"); }
 
 }  // namespace
 
