@@ -23,6 +23,8 @@ namespace {
 
 /// What a page can hold.
 constexpr double most_messages = 40000;
+/// Over all ranks: what each holds of each is kept for every step.
+constexpr std::uint64_t most_chunks_held = 1'000'000;
 constexpr std::uint32_t usual_ranks = 4;
 
 const Algorithm& algorithm_named(const DataFiles& data, const std::string& name) {
@@ -265,7 +267,16 @@ std::unique_ptr<Scene> scene_of_file(const DataFiles& data, const SceneOptions& 
 }  // namespace
 
 std::unique_ptr<Scene> scene_for(const DataFiles& data, const SceneOptions& options) {
-    return names_schedule_file(data, options.name) ? scene_of_file(data, options) : scene_of_algorithm(data, options);
+    auto scene =
+        names_schedule_file(data, options.name) ? scene_of_file(data, options) : scene_of_algorithm(data, options);
+    const collective::Schedule& schedule = scene->schedule;
+    const std::uint64_t chunks = std::uint64_t{schedule.chunks} + schedule.scratch_chunks;
+    if (chunks * schedule.ranks > most_chunks_held) {
+        throw InputError(
+            fmt::format("{} chunks on each of {} ranks are more than can be shown, {} on all ranks together", chunks,
+                        schedule.ranks, most_chunks_held));
+    }
+    return scene;
 }
 
 }  // namespace lockstep::cli

@@ -45,7 +45,7 @@ struct Scene {
 
 /// Sets the scene: on the topology that is named, or else on one that suits.
 /// Throws: InputError where something is wrong with what was asked, the algorithm cannot serve there, or there would be
-/// more ranks or messages than can be shown.
+/// more ranks, chunks or messages than can be shown.
 std::unique_ptr<Scene> scene_for(const DataFiles& data, const SceneOptions& options);
 
 }  // namespace lockstep::cli

@@ -78,6 +78,13 @@ TEST_CASE("explain says what it cannot show", "[explain]") {
     CHECK(refused("ring --placement gpus.txt").find("say --topology, too") != std::string::npos);
     CHECK(refused("ring --html nowhere/ring.html").find("nowhere") != std::string::npos);
     CHECK(shell.file_count() == 0);
+
+    shell.write("large.yaml",
+                "operation: send_recv\nranks: any\nchunks: 16000000\nsteps:\n"
+                "  - {send: 0, to: $((rank + 1) % ranks), count: 16000000}\n"
+                "  - {receive: {received: 0}, from: $((rank - 1) % ranks), count: 16000000}\n");
+    CHECK(refused("large.yaml").find("16000000 chunks on each of 4 ranks are more than can be shown") !=
+          std::string::npos);
 }
 
 TEST_CASE("explain tells a schedule from a file that is wrong, and ends with 1", "[explain]") {
