@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/diagnostics.h"
+#include "sim/base/parallel.h"
 #include "sim/cli/arguments.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/flags.h"
@@ -53,6 +56,18 @@ struct CollectiveOptions {
 /// What `all` leaves out: a table that never comes is of no use to anybody.
 constexpr double most_messages = 2e8;
 
+/// An algorithm that `all` leaves out, and why.
+struct Refusal {
+    std::string algorithm;
+    std::string reason;
+};
+
+/// The rows of a table for one size, and what `all` left out there.
+struct SizeRows {
+    std::vector<replay::CollectiveRun> rows;
+    std::vector<Refusal> refusals;
+};
+
 /// The rows of a table, and what `all` left out of it.
 struct Rows {
     std::vector<replay::CollectiveRun> rows;
@@ -60,25 +75,27 @@ struct Rows {
 };
 
 /// Every algorithm that knows the operation, at one size: one that cannot serve is left out, for whatever reason.
-void run_all(Rows& result, const collective::Communicator& communicator, const collective::Request& request,
-             const replay::Settings& settings) {
+SizeRows run_all(const collective::Communicator& communicator, const collective::Request& request,
+                 const replay::Settings& settings) {
+    SizeRows result;
     for (const collective::Algorithm& algorithm : collective::algorithms()) {
         if (std::ranges::find(algorithm.operations, request.operation) == algorithm.operations.end()) {
             continue;
         }
         if (const auto obstacle = algorithm.obstacle(communicator, request)) {
-            result.left_out.add(algorithm.name, *obstacle, request.bytes);
+            result.refusals.push_back({algorithm.name, *obstacle});
         } else if (algorithm.messages(communicator, request) > most_messages) {
-            result.left_out.add(algorithm.name, fmt::format("would take more than {:g} messages", most_messages),
-                                request.bytes);
+            result.refusals.push_back(
+                {algorithm.name, fmt::format("would take more than {:g} messages", most_messages)});
         } else {
             try {
                 result.rows.push_back(replay::run_collective(communicator, request, algorithm.name, settings));
             } catch (const SimulationError& problem) {  // say, two ranks that no path joins
-                result.left_out.add(algorithm.name, problem.what(), request.bytes);
+                result.refusals.push_back({algorithm.name, problem.what()});
             }
         }
     }
+    return result;
 }
 
 using FileSchedules = std::map<std::string, collective::Schedule>;
@@ -100,33 +117,61 @@ std::vector<std::string> named_algorithms(const DataFiles& data, const std::stri
     return names;
 }
 
-/// Runs all sizes. names: `all`, or the algorithms asked for. Throws: InputError, SimulationError; with `all` only
-/// where not one algorithm can run.
+/// The algorithms that are named, at one size. Throws: InputError, SimulationError.
+SizeRows run_named(const std::vector<std::string>& names, const FileSchedules& from_files,
+                   const collective::Communicator& communicator, const collective::Request& request,
+                   const replay::Settings& settings) {
+    SizeRows result;
+    for (const std::string& name : names) {
+        const auto file = from_files.find(name);
+        try {
+            result.rows.push_back(file == from_files.end()
+                                      ? replay::run_collective(communicator, request, name, settings)
+                                      : replay::run_schedule(communicator, file->second, request.bytes, settings));
+        } catch (const SimulationError& problem) {
+            const std::string message = fmt::format("--algorithm {}: {}", name, problem.what());
+            if (name == "auto" || file != from_files.end()) {  // a file may simply be wrong: it cannot finish
+                throw SimulationError(message);
+            }
+            throw InputError(message);  // asked for by name where it cannot serve: bad usage, whatever the reason
+        }
+    }
+    return result;
+}
+
+/// How many sizes are simulated at once. Each needs a router of its own, and those of large fabrics are large.
+std::size_t threads_for(const EngineChoice& choice, const collective::Communicator& communicator) {
+    constexpr std::size_t most_ranks_side_by_side = 16384;
+    return choice.engine->works_in_threads && communicator.size() <= most_ranks_side_by_side ? machine_threads() : 1;
+}
+
+/// Runs all sizes, on all cores. names: `all`, or the algorithms asked for; settings: of the one that works on this
+/// thread. Throws: InputError, SimulationError; with `all` only where not one algorithm can run.
 Rows run_sizes(const std::vector<std::string>& names, const FileSchedules& from_files,
                const collective::Communicator& communicator, const collective::Request& request,
-               const std::vector<Bytes>& sizes, const replay::Settings& settings) {
+               const std::vector<Bytes>& sizes, const replay::Settings& settings, std::size_t threads) {
     const bool is_all = names == std::vector<std::string>{"all"};
-    Rows result;
-    for (const Bytes bytes : sizes) {
-        collective::Request sized = request;
-        sized.bytes = bytes;
-        if (is_all) {
-            run_all(result, communicator, sized, settings);
-            continue;
-        }
-        for (const std::string& name : names) {
-            const auto file = from_files.find(name);
-            try {
-                result.rows.push_back(file == from_files.end()
-                                          ? replay::run_collective(communicator, sized, name, settings)
-                                          : replay::run_schedule(communicator, file->second, bytes, settings));
-            } catch (const SimulationError& problem) {
-                const std::string message = fmt::format("--algorithm {}: {}", name, problem.what());
-                if (name == "auto" || file != from_files.end()) {  // a file may simply be wrong: it cannot finish
-                    throw SimulationError(message);
-                }
-                throw InputError(message);  // asked for by name where it cannot serve: bad usage, whatever the reason
+    std::vector<std::optional<fabric::Router>> routers(threads);  // of the other threads
+    std::vector<SizeRows> by_size(sizes.size());
+    for_each_in_parallel(sizes.size(), threads, [&](std::size_t at, std::size_t thread) {
+        replay::Settings own = settings;
+        if (thread > 0) {
+            if (!routers[thread]) {
+                routers[thread].emplace(communicator.fabric(), settings.router->policy(), settings.router->seed());
             }
+            own.router = &*routers[thread];
+            own.on_progress = nullptr;
+        }
+        collective::Request sized = request;
+        sized.bytes = sizes[at];
+        by_size[at] =
+            is_all ? run_all(communicator, sized, own) : run_named(names, from_files, communicator, sized, own);
+    });
+    Rows result;
+    for (std::size_t at = 0; at < sizes.size(); ++at) {
+        std::ranges::move(by_size[at].rows, std::back_inserter(result.rows));
+        for (const Refusal& refusal : by_size[at].refusals) {
+            result.left_out.add(refusal.algorithm, refusal.reason, sizes[at]);
         }
     }
     if (result.rows.empty()) {
@@ -232,7 +277,8 @@ int collective(const CollectiveOptions& options) {
         settings.router = &router;
         settings.folding = choice.folding;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        return run_sizes(names, from_files, communicator, request, all_sizes, settings);
+        return run_sizes(names, from_files, communicator, request, all_sizes, settings,
+                         threads_for(choice, communicator));
     };
     const Rows result = simulate();
     std::vector<std::string> notes = result.left_out.notes(all_sizes.size());

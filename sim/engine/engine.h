@@ -62,6 +62,7 @@ struct EngineKind {
     std::string name;     ///< `fluid`, `simgrid`
     std::string summary;  ///< one line
     MakeEngine make;
+    bool works_in_threads;  ///< whether several can work at once, each on a thread of its own
 };
 
 }  // namespace lockstep::engine

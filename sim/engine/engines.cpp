@@ -14,8 +14,9 @@ namespace lockstep::engine {
 
 std::span<const EngineKind> engines() {
     static const std::array<EngineKind, 2> all{{
-        {"fluid", "max-min fair fluid flows, exact and fast", &make_fluid_engine},
-        {"simgrid", "SimGrid's solver as a reference, its TCP correction factors off, slow", &make_simgrid_engine},
+        {"fluid", "max-min fair fluid flows, exact and fast", &make_fluid_engine, true},
+        {"simgrid", "SimGrid's solver as a reference, its TCP correction factors off, slow", &make_simgrid_engine,
+         false},
     }};
     return all;
 }

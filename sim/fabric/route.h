@@ -56,6 +56,7 @@ class Router {
     Router(Router&&) noexcept;
 
     RoutingPolicy policy() const;
+    std::uint64_t seed() const;
 
     /// The route of one flow between two GPUs. `flow` tells flows of the same pair apart (a connection of a channel);
     /// `loads` is read by `adaptive` only and may be empty otherwise. The reference stays valid as long as the router.

@@ -306,6 +306,8 @@ Router::Router(Router&&) noexcept = default;
 
 RoutingPolicy Router::policy() const { return data_->policy; }
 
+std::uint64_t Router::seed() const { return data_->seed; }
+
 const Route& Router::route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads) {
     if (const Route* known = data_->of_pair.find(pair_of(from, to))) {
         return *known;

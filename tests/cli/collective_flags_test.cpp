@@ -215,3 +215,14 @@ TEST_CASE("collective: --csv has a line of names and a row per size", "[cli]") {
     CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 4);
     CHECK_THAT(outcome.out, Catch::StartsWith("topology,"));
 }
+
+TEST_CASE("collective: prints the same on one core and on all", "[cli]") {
+    const Shell shell;
+    const std::string table = "lockstep collective dgx-h100 --set nodes=2 --algorithm all -b 1K -e 4M -f 4 --csv -";
+    const auto all = shell.run(table);
+    REQUIRE(all.exit_code == 0);
+    CHECK(all.out == shell.run("taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[,-].*//') " + table).out);
+    // What goes wrong at several sizes is told of the first.
+    const auto wrong = shell.run("lockstep collective dgx-h100 --algorithm swing --ranks 6 -b 1K -e 4M -f 2");
+    CHECK(wrong.err == shell.run("lockstep collective dgx-h100 --algorithm swing --ranks 6 -b 1K -e 1K").err);
+}
