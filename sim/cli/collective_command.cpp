@@ -276,9 +276,10 @@ int collective(const CollectiveOptions& options) {
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.folding = choice.folding;
+        const std::size_t side_by_side = std::min(threads_for(choice, communicator), all_sizes.size());
+        settings.threads = side_by_side == 1 ? machine_threads() : 1;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
-        return run_sizes(names, from_files, communicator, request, all_sizes, settings,
-                         threads_for(choice, communicator));
+        return run_sizes(names, from_files, communicator, request, all_sizes, settings, side_by_side);
     };
     const Rows result = simulate();
     std::vector<std::string> notes = result.left_out.notes(all_sizes.size());

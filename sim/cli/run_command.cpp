@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "sim/base/parallel.h"
 #include "sim/cli/arguments.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/flags.h"
@@ -96,6 +97,7 @@ int run(const RunOptions& options) {
         settings.make_engine = choice.engine->make;
         settings.router = &router;
         settings.folding = choice.folding;
+        settings.threads = machine_threads();
         settings.timeline = options.output.trace ? replay::Timeline::kept : replay::Timeline::left_out;
         settings.on_progress = [&](Seconds now, std::uint64_t messages) { progress.show(now, messages); };
         return replay::run_training(fabric, placement, graph, settings);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "sim/base/diagnostics.h"
@@ -19,26 +18,28 @@ bool alike(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b
 /// Like flows that start together at one rank, and how fast all of them together can be.
 class Fan {
   public:
-    explicit Fan(const fabric::Fabric& fabric) : fabric_(&fabric) {}
+    explicit Fan(const fabric::Fabric& fabric) : fabric_(&fabric), load_(fabric.link_count(), 0.0) {}
 
     void add(const fabric::Route& route) {
         ++flows_;
         for (const fabric::RouteShare& share : route.links) {
-            load_[share.link] += share.share;
+            load_[index(share.link)] += share.share;
         }
     }
 
     double rate() const {
         double each = std::numeric_limits<double>::infinity();
-        for (const auto& [link, load] : load_) {
-            each = std::min(each, fabric_->link(link).bandwidth.value / load);
+        for (std::size_t at = 0; at < load_.size(); ++at) {
+            if (load_[at] > 0) {
+                each = std::min(each, fabric_->link(id_at<LinkId>(at)).bandwidth.value / load_[at]);
+            }
         }
         return each * flows_;
     }
 
   private:
     const fabric::Fabric* fabric_;
-    std::map<LinkId, double> load_;
+    std::vector<double> load_;  // by link
     double flows_ = 0;
 };
 
@@ -50,25 +51,25 @@ std::optional<PortModel> port_model(const Communicator& communicator, fabric::Ro
         return std::nullopt;
     }
     const fabric::Fabric& fabric = communicator.fabric();
-    const std::vector<std::uint32_t> no_loads(fabric.link_count(), 0);
+    const bool looks_at_loads = router.policy() == fabric::RoutingPolicy::adaptive;
+    const std::vector<std::uint32_t> no_loads(looks_at_loads ? fabric.link_count() : 0, 0);
     std::optional<PortModel> model;
     const Reach reach(communicator);
     bool all_joined = true;
     Fan fan(fabric);
+    fabric::Route route;
     const auto look_at = [&](std::size_t from, std::size_t to) {
         if (!reach.joins(id_at<RankId>(from), id_at<RankId>(to))) {
             all_joined = false;
             return;
         }
-        const fabric::Route* found = nullptr;
         try {
-            found =
-                &router.route(communicator.gpu(id_at<RankId>(from)), communicator.gpu(id_at<RankId>(to)), 0, no_loads);
+            router.find_route(communicator.gpu(id_at<RankId>(from)), communicator.gpu(id_at<RankId>(to)), 0, no_loads,
+                              route);
         } catch (const SimulationError&) {  // no path: algorithms that need one say so
             all_joined = false;
             return;
         }
-        const fabric::Route& route = *found;
         if (from == 0) {
             fan.add(route);
         }

@@ -63,6 +63,8 @@ class Router {
     /// Throws: SimulationError naming both ends when there is no path (and that relaying through GPUs is off, where it
     /// would help), std::invalid_argument if one is no GPU, both are the same, or `loads` is due and of another size.
     const Route& route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads);
+    /// The same, written to `route` and not remembered: for who looks once at many.
+    void find_route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads, Route& route);
 
     /// The links of an in-switch reduction: from every member up a tree of switches that can reduce, over any depth,
     /// each link once; then down to `root`. Striped over planes and NICs: see ReductionTrees in route_in_switch.h.

@@ -18,19 +18,21 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 StaticChoice::StaticChoice(const Endpoint& to) : to_(&to), number_(to.port) {}
 
-Hop StaticChoice::operator()(VertexId, std::vector<Hop> hops, std::uint32_t number, std::uint32_t left) {
+Hop StaticChoice::operator()(VertexId, std::span<const Hop> hops, std::uint32_t number, std::uint32_t left) {
     if (hops.size() == 1 || to_->slot) {
         return hops.front();
     }
-    std::stable_sort(hops.begin(), hops.end(), [](const Hop& a, const Hop& b) { return a.to < b.to; });
-    std::vector<std::size_t> starts;  // of the parallel cables to each next switch
-    for (std::size_t i = 0; i < hops.size(); ++i) {
-        if (i == 0 || hops[i].to != hops[i - 1].to) {
-            starts.push_back(i);
-        }
+    const auto by_switch = [](const Hop& a, const Hop& b) { return a.to < b.to; };
+    if (!std::is_sorted(hops.begin(), hops.end(), by_switch)) {
+        sorted_.assign(hops.begin(), hops.end());
+        std::stable_sort(sorted_.begin(), sorted_.end(), by_switch);
+        hops = sorted_;
     }
-    starts.push_back(hops.size());
-    const std::uint64_t switches = starts.size() - 1;
+    // Parallel cables to a switch stand together now.
+    std::uint64_t switches = 1;
+    for (std::size_t i = 1; i < hops.size(); ++i) {
+        switches += hops[i].to != hops[i - 1].to ? 1 : 0;
+    }
 
     const std::uint32_t level = std::min(number, left);
     const auto on_way_up =
@@ -48,9 +50,16 @@ Hop StaticChoice::operator()(VertexId, std::vector<Hop> hops, std::uint32_t numb
             by_port_ = false;
         }
     }
-    const std::size_t first = starts[deciding % switches];
-    const std::size_t cables = starts[deciding % switches + 1] - first;
-    return hops[first + rest % cables];
+    std::size_t first = 0;
+    for (std::uint64_t before = deciding % switches; before > 0;) {
+        ++first;
+        before -= hops[first].to != hops[first - 1].to ? 1 : 0;
+    }
+    std::size_t end = first + 1;
+    while (end < hops.size() && hops[end].to == hops[first].to) {
+        ++end;
+    }
+    return hops[first + rest % (end - first)];
 }
 
 EcmpChoice::EcmpChoice(std::uint64_t seed, VertexId from, VertexId to, std::uint32_t flow)

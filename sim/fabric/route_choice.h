@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
+
 #include "sim/base/ids.h"
 #include "sim/fabric/fabric.h"
 #include "sim/fabric/route_fabric.h"
@@ -24,7 +26,7 @@ class StaticChoice {
     explicit StaticChoice(const Endpoint& to);
 
     /// hops: at least one; number and left as FabricSearch::append_path counts them.
-    Hop operator()(VertexId at, std::vector<Hop> hops, std::uint32_t number, std::uint32_t left);
+    Hop operator()(VertexId at, std::span<const Hop> hops, std::uint32_t number, std::uint32_t left);
 
   private:
     struct Level {
@@ -34,7 +36,8 @@ class StaticChoice {
     const Endpoint* to_;
     std::uint64_t number_;  // what decides next
     bool by_port_ = true;   // number_ is still the port
-    std::vector<Level> decided_;
+    boost::container::small_vector<Level, 4> decided_;
+    std::vector<Hop> sorted_;  // hops, where they are not in order
 };
 
 /// Chooses among hops by a hash of (seed, from, to, flow, vertex), as switches hash the header of a packet. The hash is

@@ -106,13 +106,15 @@ class FabricSearch {
     std::unordered_map<std::uint32_t, std::uint32_t> endpoint_of_;  // by VertexId; looked up only
     std::vector<std::vector<std::uint32_t>> attachments_;
     std::unordered_map<std::string, std::uint32_t> attachment_number_;  // by the bytes of the set; looked up only
+    std::vector<Hop> hops_on_path_;                                     // of the path that is being found
     RouteCache<Distances> distances_;
     RouteCache<Core> cores_;
 };
 
 template <class Pick>
 void FabricSearch::append_path(const Endpoint& from, const Endpoint& to, Pick pick, std::vector<LinkId>& path) {
-    std::vector<Hop> hops;
+    std::vector<Hop>& hops = hops_on_path_;
+    hops.clear();
     for (const LinkId link : direct_links(from, to)) {
         hops.push_back({link, Hop::beyond});
     }

@@ -34,7 +34,7 @@ class RouteSum {
     }
 
     /// The sum since the last restart.
-    Route route(Seconds latency) const { return {links_, latency}; }
+    const std::vector<RouteShare>& links() const { return links_; }
 
   private:
     struct Place {

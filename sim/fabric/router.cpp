@@ -88,12 +88,13 @@ struct Router::Data {
     const Route& in_switch(InSwitch operation, std::span<const VertexId> members, VertexId root);
 
     void check(VertexId from, VertexId to) const;
-    std::optional<Route> route_near(VertexId from, VertexId to);
-    const Route& route_across(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads);
-    std::vector<Stripe> stripes(VertexId from, VertexId to);
-    std::vector<Stripe> detour(VertexId from, VertexId to);
+    bool find(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads, Route& route);
+    bool find_near(VertexId from, VertexId to, Route& route);
+    bool find_across(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads, Route& route);
+    void find_stripes(VertexId from, VertexId to);
+    void find_detour(VertexId from, VertexId to);
     Seconds add_stripe(const Stripe& stripe, std::uint32_t flow, LinkLoads loads, bool& has_choice);
-    Seconds add_path(std::span<const LinkId> path, double share);
+    Seconds add_path(std::span<const LinkId> links, double share);
     Seconds add_dag(const PathDag& dag, const std::vector<double>& shares, double share);
 
     const Fabric& fabric;
@@ -110,6 +111,9 @@ struct Router::Data {
     RouteTable<FlowKey, HashPair> of_flow;                            // ecmp, where paths differ
     std::unordered_set<const Route*, SameLinks, SameLinks> distinct;  // what ecmp and adaptive have handed out
     std::map<std::tuple<InSwitch, VertexId, std::vector<VertexId>>, const Route*> of_group;
+    // Of the route that is being found; kept, as they are needed millions of times.
+    std::vector<Stripe> stripes;
+    std::vector<LinkId> path;
     std::vector<Gateway> detour_out;  // what the stripes of a detour point at
     std::vector<Gateway> detour_in;
 };
@@ -141,9 +145,9 @@ const Route& Router::Data::keep_for_pair(VertexId from, VertexId to, Route route
     return kept;
 }
 
-Seconds Router::Data::add_path(std::span<const LinkId> path, double share) {
+Seconds Router::Data::add_path(std::span<const LinkId> links, double share) {
     Seconds latency;
-    for (const LinkId link : path) {
+    for (const LinkId link : links) {
         sum.add(link, share);
         latency += fabric.link(link).latency;
     }
@@ -158,89 +162,95 @@ Seconds Router::Data::add_dag(const PathDag& dag, const std::vector<double>& sha
 }
 
 // Links between the chips of an island interleave addresses in hardware, whatever the policy of the fabric; a transfer
-// over PCIe takes one path.
-std::optional<Route> Router::Data::route_near(VertexId from, VertexId to) {
+// over PCIe takes one path. Returns: whether there is such a path.
+bool Router::Data::find_near(VertexId from, VertexId to, Route& route) {
     const std::optional<NodeId>& node = fabric.vertex(from).node;
     const bool same_node = node && node == fabric.vertex(to).node;
     sum.restart();
     if (near.share_island(from, to)) {
         const PathDag dag = near.minimal_paths(from, to, same_node ? Reach::island : Reach::rack);
         if (dag.vertex_count() > 0) {
-            return sum.route(add_dag(dag, shares_by_bandwidth(dag, fabric), 1.0));
+            route.latency = add_dag(dag, shares_by_bandwidth(dag, fabric), 1.0);
+            route.links = sum.links();
+            return true;
         }
     }
     if (same_node) {
         const PathDag dag = near.minimal_paths(from, to, Reach::machine);
         if (dag.vertex_count() > 0) {
-            std::vector<LinkId> path;
+            path.clear();
             append_first(dag, path);
-            return sum.route(add_path(path, 1.0));
+            route.latency = add_path(path, 1.0);
+            route.links = sum.links();
+            return true;
         }
     }
-    return std::nullopt;
+    return false;
 }
 
-std::vector<Stripe> Router::Data::stripes(VertexId from, VertexId to) {
+void Router::Data::find_stripes(VertexId from, VertexId to) {
     const std::span<const Gateway> out = gateways.owned_by(from);
     const std::span<const Gateway> in = gateways.owned_by(to);
-    std::vector<Stripe> found;
+    stripes.clear();
     Bandwidth total;
     for (std::size_t i = 0; i < out.size(); ++i) {
         // The same place in both lists is the same rail. Where that NIC is in another plane, the next one that is not.
         for (std::size_t n = 0; n < in.size(); ++n) {
             const Gateway& partner = in[(i + n) % in.size()];
             if (across.connects(across.at(out[i].endpoint), across.at(partner.endpoint))) {
-                found.push_back({&out[i], &partner, out[i].bandwidth.value});
+                stripes.push_back({&out[i], &partner, out[i].bandwidth.value});
                 total += out[i].bandwidth;
                 break;
             }
         }
     }
-    for (Stripe& stripe : found) {
-        stripe.share = found.size() == 1 ? 1.0 : stripe.share / total.value;
+    for (Stripe& stripe : stripes) {
+        stripe.share = stripes.size() == 1 ? 1.0 : stripe.share / total.value;
     }
-    return found;
 }
 
 // Where the GPUs' own NICs do not meet (rails that are separate networks), the flow changes the rail inside a machine:
 // the way of fewest links in the two machines together, and among equals inside the sender's, as NCCL does.
-std::vector<Stripe> Router::Data::detour(VertexId from, VertexId to) {
+void Router::Data::find_detour(VertexId from, VertexId to) {
     detour_out = gateways.within_reach(from);
     detour_in = gateways.within_reach(to);
     std::optional<std::pair<std::size_t, std::size_t>> least;
-    std::vector<Stripe> best;
+    stripes.clear();
     for (const Gateway& in : detour_in) {
         for (const Gateway& out : detour_out) {
             const std::pair cost(in.access.size() + out.access.size(), in.access.size());
             if ((!least || cost < *least) && across.connects(across.at(out.endpoint), across.at(in.endpoint))) {
                 least = cost;
-                best.assign(1, {&out, &in, 1.0});
+                stripes.assign(1, {&out, &in, 1.0});
             }
         }
     }
-    return best;
 }
 
 Seconds Router::Data::add_stripe(const Stripe& stripe, std::uint32_t flow, LinkLoads loads, bool& has_choice) {
     Seconds latency = add_path(stripe.out->access, stripe.share);
-    std::vector<LinkId> path;
+    path.clear();
     if (stripe.out->endpoint != stripe.in->endpoint) {
         const Endpoint& out = across.at(stripe.out->endpoint);
         const Endpoint& in = across.at(stripe.in->endpoint);
-        const auto note = [&](auto choice) {
-            return [&has_choice, choice](VertexId at, const std::vector<Hop>& hops, std::uint32_t number,
-                                         std::uint32_t left) mutable {
+        const auto note = [&](auto& choice) {
+            return [&has_choice, &choice](VertexId at, const std::vector<Hop>& hops, std::uint32_t number,
+                                          std::uint32_t left) {
                 has_choice = has_choice || hops.size() > 1;
                 return choice(at, hops, number, left);
             };
         };
         switch (policy) {
-            case RoutingPolicy::static_:
-                across.append_path(out, in, note(StaticChoice(in)), path);
+            case RoutingPolicy::static_: {
+                StaticChoice choice(in);
+                across.append_path(out, in, note(choice), path);
                 break;
-            case RoutingPolicy::ecmp:
-                across.append_path(out, in, note(EcmpChoice(seed, out.vertex, in.vertex, flow)), path);
+            }
+            case RoutingPolicy::ecmp: {
+                const EcmpChoice choice(seed, out.vertex, in.vertex, flow);
+                across.append_path(out, in, note(choice), path);
                 break;
+            }
             case RoutingPolicy::spray: {
                 const PathDag dag = across.minimal_paths(out, in);
                 latency += add_dag(dag, shares_by_count(dag), stripe.share);
@@ -258,12 +268,13 @@ Seconds Router::Data::add_stripe(const Stripe& stripe, std::uint32_t flow, LinkL
     return latency + add_path(path, stripe.share);
 }
 
-const Route& Router::Data::route_across(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads) {
-    std::vector<Stripe> parts = stripes(from, to);
-    if (parts.empty()) {
-        parts = detour(from, to);
+// Returns: whether it is one of several that flows or loads choose among.
+bool Router::Data::find_across(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads, Route& route) {
+    find_stripes(from, to);
+    if (stripes.empty()) {
+        find_detour(from, to);
     }
-    if (parts.empty()) {
+    if (stripes.empty()) {
         throw SimulationError(why_no_path(fabric, from, to));
     }
     if (policy == RoutingPolicy::adaptive && loads.size() != fabric.link_count()) {
@@ -271,21 +282,18 @@ const Route& Router::Data::route_across(VertexId from, VertexId to, std::uint32_
                                                 fabric.link_count(), loads.size()));
     }
     bool has_choice = false;
-    Seconds latency;
+    route.latency = {};
     sum.restart();
-    for (const Stripe& stripe : parts) {
-        latency = std::max(latency, add_stripe(stripe, flow, loads, has_choice));
+    for (const Stripe& stripe : stripes) {
+        route.latency = std::max(route.latency, add_stripe(stripe, flow, loads, has_choice));
     }
-    Route route = sum.route(latency);
-    const bool differs = has_choice && (policy == RoutingPolicy::ecmp || policy == RoutingPolicy::adaptive);
-    if (!differs) {
-        return keep_for_pair(from, to, std::move(route));
-    }
-    const Route& kept = keep_once(std::move(route));
-    if (policy == RoutingPolicy::ecmp) {
-        of_flow.insert({pair_of(from, to), flow}, &kept);
-    }
-    return kept;
+    route.links = sum.links();
+    return has_choice && (policy == RoutingPolicy::ecmp || policy == RoutingPolicy::adaptive);
+}
+
+bool Router::Data::find(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads, Route& route) {
+    check(from, to);
+    return !find_near(from, to, route) && find_across(from, to, flow, loads, route);
 }
 
 const Route& Router::Data::in_switch(InSwitch operation, std::span<const VertexId> members, VertexId root) {
@@ -317,11 +325,20 @@ const Route& Router::route(VertexId from, VertexId to, std::uint32_t flow, LinkL
             return *known;
         }
     }
-    data_->check(from, to);
-    if (std::optional<Route> near = data_->route_near(from, to)) {
-        return data_->keep_for_pair(from, to, std::move(*near));
+    Route route;
+    const bool differs = data_->find(from, to, flow, loads, route);
+    if (!differs) {
+        return data_->keep_for_pair(from, to, std::move(route));
     }
-    return data_->route_across(from, to, flow, loads);
+    const Route& kept = data_->keep_once(std::move(route));
+    if (data_->policy == RoutingPolicy::ecmp) {
+        data_->of_flow.insert({pair_of(from, to), flow}, &kept);
+    }
+    return kept;
+}
+
+void Router::find_route(VertexId from, VertexId to, std::uint32_t flow, LinkLoads loads, Route& route) {
+    data_->find(from, to, flow, loads, route);
 }
 
 const Route& Router::reduction_route(std::span<const VertexId> members, VertexId root) {

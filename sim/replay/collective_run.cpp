@@ -63,12 +63,12 @@ class LoneCollective final : public Conductor {
 class FoldedAlone {
   public:
     FoldedAlone(const collective::Communicator& communicator, const collective::Schedule& schedule, Bytes bytes,
-                fabric::Router& router)
+                const Settings& settings)
         : members_(everybody(communicator.size())),
           units_(communicator.fabric(), communicator.gpus()),
           input_({.groups = {{.communicator = &communicator, .members = members_}},
                   .scripts = {{.schedule = &schedule, .bytes = bytes}}}),
-          fold_(communicator.fabric(), units_, router, input_) {}
+          fold_(communicator.fabric(), units_, *settings.router, input_, settings.threads) {}
 
     const Fold& fold() const { return fold_; }
     PreparedSchedule prepared() const {
@@ -255,7 +255,7 @@ CollectiveRun run_schedule(const collective::Communicator& communicator, const c
     }
     std::optional<FoldedAlone> folded;
     if (settings.folding == Folding::on) {
-        folded.emplace(communicator, schedule, bytes, *settings.router);
+        folded.emplace(communicator, schedule, bytes, settings);
         run.fold = folded->fold().use();
     }
     const bool folds = folded && folded->fold().folds();

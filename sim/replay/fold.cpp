@@ -121,12 +121,14 @@ class FoldedSchedule {
 
 }  // namespace
 
-Fold::Fold(const fabric::Fabric& fabric, const Units& units, fabric::Router& router, const FoldInput& input)
+Fold::Fold(const fabric::Fabric& fabric, const Units& units, fabric::Router& router, const FoldInput& input,
+           std::size_t threads)
     : data_(std::make_unique<FoldData>()) {
     data_->fabric = &fabric;
     data_->units = &units;
     data_->router = &router;
     data_->input = &input;
+    data_->threads = threads;
     find_classes(*data_);
 }
 

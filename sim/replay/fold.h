@@ -73,8 +73,9 @@ class Fold {
   public:
     /// Looks for alike nodes. Cost: O(instructions of all scripts + links of all routes between nodes) a round, with
     /// as many rounds as colours need to spread; memory linear in the messages' connections between nodes. All must
-    /// outlive it.
-    Fold(const fabric::Fabric& fabric, const Units& units, fabric::Router& router, const FoldInput& input);
+    /// outlive it. threads: on how many routes are looked for.
+    Fold(const fabric::Fabric& fabric, const Units& units, fabric::Router& router, const FoldInput& input,
+         std::size_t threads);
     ~Fold();
     Fold(Fold&&) noexcept;
 

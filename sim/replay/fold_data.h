@@ -23,6 +23,7 @@ struct FoldData {
     const Units* units = nullptr;
     fabric::Router* router = nullptr;
     const FoldInput* input = nullptr;
+    std::size_t threads = 1;
 
     FoldUse use = {};
     bool folds = false;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/replay/connection_ties.h"
 #include "sim/replay/fold_data.h"
 #include "sim/replay/instruction_kinds.h"
 #include "sim/replay/script_reader.h"
@@ -121,43 +122,29 @@ class Finder {
         return thing;
     }
 
+    /// Good until the next call.
     const fabric::Route& route_of(const ConnectionTable::Entry& entry) {
-        return data_.router->route(units_.gpu(entry.from), units_.gpu(entry.to), entry.channel, {});
+        data_.router->find_route(units_.gpu(entry.from), units_.gpu(entry.to), entry.channel, {}, route_);
+        return route_;
     }
 
-    /// Each connection between units is a tie of the sender's and receiver's units, units that it passes through, and
-    /// links between units.
     const char* tie_connections() {
-        thing_of_link_.assign(fabric_.link_count(), none);
-        for (const ConnectionTable::Entry& entry : data_.table.entries()) {
-            if (!entry.is_sent_on || !entry.is_taken_from) {
-                return "a schedule is not sound";
-            }
-            const fabric::Route& route = route_of(entry);
-            refinement_.add_tie(mix(entry.uses, bits(route.latency.value)));
-            // By unit: which of its links are crossed.
-            Digest at_sender = mix(Digest{2, 2}, units_.place(entry.from));
-            Digest at_receiver = mix(Digest{3, 3}, units_.place(entry.to));
-            const std::uint32_t sender = units_.of(entry.from);
-            const std::uint32_t receiver = units_.of(entry.to);
-            for (const fabric::RouteShare& share : route.links) {
-                const std::uint32_t owner = units_.owner(share.link);
-                if (owner == none) {
-                    refinement_.add_role(thing_of_link(share.link), bits(share.share));
-                    continue;
-                }
-                const Digest crossing = mix(mix(Digest{4, 4}, units_.place(share.link)), bits(share.share));
-                if (owner == sender) {
-                    at_sender += crossing;
-                } else if (owner == receiver) {
-                    at_receiver += crossing;
-                } else {
-                    refinement_.add_role(owner, crossing.a);
-                }
-            }
-            refinement_.add_role(sender, at_sender.a);
-            refinement_.add_role(receiver, at_receiver.a);
+        const auto& connections = data_.table.entries();
+        if (!std::all_of(connections.begin(), connections.end(), [](const ConnectionTable::Entry& connection) {
+                return connection.is_sent_on && connection.is_taken_from;
+            })) {
+            return "a schedule is not sound";
         }
+        thing_of_link_.assign(fabric_.link_count(), none);
+        constexpr std::size_t most_often = 6;  // two units, and on three levels of switches four links between these
+        refinement_.expect(connections.size(), most_often);
+        for_each_tie(fabric_, units_, *data_.router, connections, data_.threads,
+                     [this](const Digest& kind, std::span<const ConnectionRole> roles) {
+                         refinement_.add_tie(kind);
+                         for (const ConnectionRole& role : roles) {
+                             refinement_.add_role(role.is_link ? thing_of_link(LinkId{role.at}) : role.at, role.label);
+                         }
+                     });
         return nullptr;
     }
 
@@ -357,6 +344,7 @@ class Finder {
     std::size_t by_hardware_ = 0;  ///< classes, before anything else is looked at
     std::size_t by_programs_ = 0;  ///< and before paths are
     Refinement refinement_ = {};
+    fabric::Route route_ = {};
     std::vector<std::uint32_t> thing_of_link_ = {};
     std::vector<LinkId> links_ = {};  ///< by thing, after the units
     std::map<Digest, std::uint32_t> external_of_colour_ = {};

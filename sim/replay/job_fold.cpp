@@ -33,7 +33,7 @@ Digest kind_of(const TaskGraph& graph, const CollectiveCall& call, const std::st
 }  // namespace
 
 JobFold::JobFold(const fabric::Fabric& fabric, const Units& units, fabric::Router& router, const TaskGraph& graph,
-                 const Scripts& scripts, const ProgramCalls& calls) {
+                 const Scripts& scripts, const ProgramCalls& calls, std::size_t threads) {
     if (!add_groups(graph, scripts, calls)) {
         use_ = {.nodes = units.size(),
                 .classes = units.size(),
@@ -41,7 +41,7 @@ JobFold::JobFold(const fabric::Fabric& fabric, const Units& units, fabric::Route
         return;
     }
     add_duties(graph, scripts);
-    fold_.emplace(fabric, units, router, input_);
+    fold_.emplace(fabric, units, router, input_, threads);
     use_ = fold_->use();
 }
 

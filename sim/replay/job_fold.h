@@ -13,9 +13,10 @@ namespace lockstep::replay {
 /// A training job, folded: nodes are alike if their ranks' tasks are, and what their calls send to whom.
 class JobFold {
   public:
-    /// All must outlive it. Cost: as Fold, and O(tasks of all programs + members of all communicators).
+    /// All must outlive it. threads: as of Fold. Cost: as Fold, and O(tasks of all programs + members of all
+    /// communicators).
     JobFold(const fabric::Fabric& fabric, const Units& units, fabric::Router& router, const workload::TaskGraph& graph,
-            const Scripts& scripts, const ProgramCalls& calls);
+            const Scripts& scripts, const ProgramCalls& calls, std::size_t threads);
     JobFold(const JobFold&) = delete;
     JobFold& operator=(const JobFold&) = delete;
 

@@ -27,6 +27,12 @@ Digest mix(const Digest& first, const Digest& second) {
             scrambled(first.b * 0xD1342543DE82EF95ULL + (second.b ^ 0xA0761D6478BD642FULL))};
 }
 
+void Refinement::expect(std::size_t ties, std::size_t of_each) {
+    kinds_.reserve(ties);
+    first_role_.reserve(ties);
+    roles_.reserve(ties * of_each);
+}
+
 std::uint32_t Refinement::add_thing(const Digest& colour) {
     colours_.push_back(colour);
     return static_cast<std::uint32_t>(colours_.size() - 1);

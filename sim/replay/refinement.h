@@ -35,6 +35,8 @@ Digest mix(const Digest& first, const Digest& second);
 /// given.
 class Refinement {
   public:
+    /// Makes room, so that memory is asked for once. Of each: roles of a tie, mostly.
+    void expect(std::size_t ties, std::size_t of_each);
     /// Returns: its number, from 0.
     std::uint32_t add_thing(const Digest& colour);
     /// Its roles follow. Returns: its number, from 0.

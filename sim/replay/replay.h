@@ -31,6 +31,7 @@ struct Settings {
     /// Where folding is on: how many messages there must be for alike threads to be looked for, which costs about as
     /// much as simulating some thousands.
     double fold_threads_from = 2e4;
+    std::size_t threads = 1;  ///< on how many alike nodes are looked for; at least 1
     Timeline timeline = Timeline::kept;
     /// A collective that would take longer is given up: its time is then infinite.
     Seconds limit{std::numeric_limits<double>::infinity()};

@@ -34,6 +34,7 @@ const char* ScriptReader::read(std::uint32_t script) {
             return problem;
         }
     }
+    table_->settle();
     return nullptr;
 }
 

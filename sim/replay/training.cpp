@@ -301,7 +301,7 @@ StepRun run_training(const fabric::Fabric& fabric, std::span<const VertexId> pla
     FoldUse use;
     if (settings.folding == Folding::on) {
         const ProgramCalls calls(graph);
-        const JobFold folded(fabric, units, *settings.router, graph, scripts, calls);
+        const JobFold folded(fabric, units, *settings.router, graph, scripts, calls, settings.threads);
         use = folded.use();
         if (folded.fold() != nullptr) {
             try {
