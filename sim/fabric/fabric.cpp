@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
 
+/// For what asks for the edge's number only, not where it comes from.
+Graph::Edge edge(LinkId id) { return {0, static_cast<std::uint32_t>(id)}; }
+
 struct Cable {
     VertexId a;
     VertexId b;
@@ -211,17 +214,18 @@ void Fabric::Data::connect_all() {
     const auto ends = [&](std::uint32_t d) {
         return std::pair(static_cast<std::uint32_t>(source(d)), static_cast<std::uint32_t>(target(d)));
     };
-    const auto link = [this](std::uint32_t d) -> const Link& { return links[cables[d / 2].link]; };
+    const auto kind = [this](std::uint32_t d) { return Graph::EdgeKind{cables[d / 2].link}; };
     graph.csr = Graph::Csr(boost::edges_are_sorted, boost::make_transform_iterator(order.begin(), ends),
                            boost::make_transform_iterator(order.end(), ends),
-                           boost::make_transform_iterator(order.begin(), link),
+                           boost::make_transform_iterator(order.begin(), kind),
                            static_cast<std::uint32_t>(vertices.size()), static_cast<std::uint32_t>(directions));
     for (std::size_t i = 0; i < vertices.size(); ++i) {
         graph.csr[static_cast<std::uint32_t>(i)] = std::move(vertices[i]);
     }
+    graph.links = std::move(links);
+    graph.links.shrink_to_fit();
     vertices = {};
     cables = {};
-    links = {};
 }
 
 Fabric::Fabric(std::unique_ptr<Data> data) : data_(std::move(data)) {}
@@ -236,16 +240,11 @@ std::size_t Fabric::node_count() const { return data_->nodes; }
 
 const Vertex& Fabric::vertex(VertexId id) const { return data_->graph.csr[static_cast<std::uint32_t>(id)]; }
 
-const Link& Fabric::link(LinkId id) const {
-    return data_->graph.csr[Graph::Edge(static_cast<std::uint32_t>(from(id)), static_cast<std::uint32_t>(id))];
-}
+const Link& Fabric::link(LinkId id) const { return data_->graph.links[data_->graph.csr[edge(id)].link]; }
 
 VertexId Fabric::from(LinkId id) const { return data_->from[index(id)]; }
 
-VertexId Fabric::to(LinkId id) const {
-    return id_at<VertexId>(
-        target(Graph::Edge(static_cast<std::uint32_t>(from(id)), static_cast<std::uint32_t>(id)), data_->graph.csr));
-}
+VertexId Fabric::to(LinkId id) const { return id_at<VertexId>(target(edge(id), data_->graph.csr)); }
 
 LinkId Fabric::reverse(LinkId id) const { return data_->reverse[index(id)]; }
 

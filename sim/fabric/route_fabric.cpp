@@ -11,8 +11,6 @@
 namespace lockstep::fabric {
 namespace {
 
-// Enough for the switches of 131,072 GPUs, and small beside the routes themselves.
-constexpr std::size_t distances_budget = std::size_t{384} << 20;
 constexpr std::size_t cores_budget = std::size_t{256} << 20;
 
 bool leaves_machine(const Fabric& fabric, LinkId link) {
@@ -36,8 +34,7 @@ bool carries_others(const Fabric& fabric, VertexId id) {
 
 }  // namespace
 
-FabricSearch::FabricSearch(const Fabric& fabric)
-    : fabric_(&fabric), distances_(distances_budget), cores_(cores_budget) {
+FabricSearch::FabricSearch(const Fabric& fabric) : fabric_(&fabric), cores_(cores_budget) {
     slot_of_.assign(fabric.vertex_count(), Hop::beyond);
     for (std::size_t v = 0; v < fabric.vertex_count(); ++v) {
         if (carries_others(fabric, id_at<VertexId>(v))) {
@@ -45,29 +42,30 @@ FabricSearch::FabricSearch(const Fabric& fabric)
             vertex_of_.push_back(id_at<VertexId>(v));
         }
     }
-    first_hop_.push_back(0);
+    SlotGraph graph;
     std::vector<bool> meets_machines(vertex_of_.size(), false);
     for (std::size_t slot = 0; slot < vertex_of_.size(); ++slot) {
         meets_machines[slot] = fabric.vertex(vertex_of_[slot]).kind == VertexKind::gpu;
         for (const LinkId link : fabric.links_out_of(vertex_of_[slot])) {
             const std::uint32_t to = slot_of_[index(fabric.to(link))];
             if (to != Hop::beyond) {
-                hops_.push_back({link, to});
+                graph.hops.push_back({link, to});
             } else {
                 meets_machines[slot] = true;
             }
         }
-        first_hop_.push_back(static_cast<std::uint32_t>(hops_.size()));
+        graph.first_hop.push_back(static_cast<std::uint32_t>(graph.hops.size()));
     }
     std::vector<std::uint32_t> neighbours;
-    neighbours.reserve(hops_.size());
-    for (const Hop& hop : hops_) {
+    neighbours.reserve(graph.hops.size());
+    for (const Hop& hop : graph.hops) {
         neighbours.push_back(hop.to);
     }
-    LeafOrder order = order_leaves(first_hop_, neighbours, meets_machines);
+    LeafOrder order = order_leaves(graph.first_hop, neighbours, meets_machines);
     component_ = std::move(order.component);
     leaf_rank_ = std::move(order.rank);
     below_.resize(vertex_of_.size());
+    search_ = DistanceSearch(std::move(graph));
 }
 
 const std::vector<VertexId>& FabricSearch::endpoints_of(std::uint32_t slot) {
@@ -164,67 +162,13 @@ std::vector<LinkId> FabricSearch::direct_links(const Endpoint& from, const Endpo
     return links;
 }
 
-std::uint16_t FabricSearch::nearest(const Endpoint& from, const Distances& distances) const {
-    std::uint16_t least = unseen;
-    for (const std::uint32_t slot : slots_of(from.attachment)) {
-        least = std::min(least, distances.of[slot]);
-    }
-    return least;
-}
-
-const FabricSearch::Distances& FabricSearch::distances(const Endpoint& from, const Endpoint& to) {
-    Distances* known = distances_.find(to.attachment);
-    if (known == nullptr) {
-        const std::size_t bytes = vertex_of_.size() * (sizeof(std::uint16_t) + sizeof(std::uint32_t));
-        Distances fresh = distances_.make_room(bytes).value_or(Distances{});
-        if (fresh.queue.empty()) {
-            fresh.of.assign(vertex_of_.size(), unseen);
-        }
-        // In a torus every GPU is a destination of its own, and mostly its neighbours ask: undo only what a search has
-        // written.
-        for (const std::uint32_t slot : fresh.queue) {
-            fresh.of[slot] = unseen;
-        }
-        fresh.queue = slots_of(to.attachment);
-        fresh.head = 0;
-        for (const std::uint32_t slot : fresh.queue) {
-            fresh.of[slot] = 0;
-        }
-        known = &distances_.insert(to.attachment, std::move(fresh), bytes);
-    }
-    // Go on until all slots as near as the source's nearest are known: another of its switches may be among them.
-    while (known->head < known->queue.size()) {
-        const std::uint32_t slot = known->queue[known->head];
-        const std::uint16_t distance = known->of[slot];
-        const std::uint16_t found = nearest(from, *known);
-        if (found != unseen && distance >= found) {
-            break;
-        }
-        if (distance + 1 == unseen) {
-            throw SimulationError("the fabric is more than 65,534 links across");
-        }
-        ++known->head;
-        for (const Hop& hop : hops_from(slot)) {
-            if (known->of[hop.to] == unseen) {
-                known->of[hop.to] = static_cast<std::uint16_t>(distance + 1);
-                known->queue.push_back(hop.to);
-            }
-        }
-    }
-    if (known->head == known->queue.size()) {
-        known->queue = {};  // all is known
-        known->head = 0;
-    }
-    return *known;
-}
-
 void FabricSearch::hops_to(const Endpoint& to, std::uint32_t slot, const Distances& distances,
                            std::vector<Hop>& hops) const {
     hops.clear();
-    const std::uint16_t distance = distances.of[slot];
+    const std::uint16_t distance = distances.from(slot);
     if (distance > 0) {
-        for (const Hop& hop : hops_from(slot)) {
-            if (distances.of[hop.to] + 1 == distance) {
+        for (const Hop& hop : search_.graph().hops_from(slot)) {
+            if (distances.from(hop.to) + 1 == distance) {
                 hops.push_back(hop);
             }
         }
@@ -242,21 +186,21 @@ const FabricSearch::Core& FabricSearch::core(const Endpoint& from, const Endpoin
     if (const Core* known = cores_.find(key)) {
         return *known;
     }
-    const Distances& field = distances(from, to);
-    const std::uint16_t start = nearest(from, field);
+    const Distances field = distances(from, to);
+    const std::uint16_t start = field.from_nearest_of(slots_of(from.attachment));
     Core made;
     std::unordered_map<std::uint32_t, std::uint32_t> place;  // by slot; looked up only
     for (const std::uint32_t slot : slots_of(from.attachment)) {
-        if (field.of[slot] == start) {
+        if (field.from(slot) == start) {
             place.emplace(slot, static_cast<std::uint32_t>(made.slots.size()));
             made.slots.push_back(slot);
         }
     }
     made.entries = made.slots.size();
     for (std::size_t v = 0; v < made.slots.size(); ++v) {
-        const std::uint16_t distance = field.of[made.slots[v]];
-        for (const Hop& hop : hops_from(made.slots[v])) {
-            if (distance > 0 && field.of[hop.to] + 1 == distance) {
+        const std::uint16_t distance = field.from(made.slots[v]);
+        for (const Hop& hop : search_.graph().hops_from(made.slots[v])) {
+            if (distance > 0 && field.from(hop.to) + 1 == distance) {
                 const auto [found, added] = place.try_emplace(hop.to, static_cast<std::uint32_t>(made.slots.size()));
                 if (added) {
                     made.slots.push_back(hop.to);

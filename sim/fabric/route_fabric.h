@@ -13,19 +13,9 @@
 #include "sim/fabric/route.h"
 #include "sim/fabric/route_cache.h"
 #include "sim/fabric/route_dag.h"
+#include "sim/fabric/route_distance.h"
 
 namespace lockstep::fabric {
-
-/// A link of the fabric and the slot it leads to. Slots number the vertices that carry the traffic of others between
-/// machines (the switches outside every node, and relaying GPUs that are cabled to GPUs of other machines, as in a
-/// torus), so that a search touches nothing else.
-struct Hop {
-    LinkId link;
-    std::uint32_t to;
-
-    /// Stands for the end of the path where that has no slot.
-    static constexpr std::uint32_t beyond = std::numeric_limits<std::uint32_t>::max();
-};
 
 /// Where a NIC (or a GPU that needs none) meets the fabric.
 struct Endpoint {
@@ -66,12 +56,6 @@ class FabricSearch {
     PathDag minimal_paths(const Endpoint& from, const Endpoint& to);
 
   private:
-    // Breadth-first distances from a set of slots, as far as they were needed.
-    struct Distances {
-        std::vector<std::uint16_t> of;     // by slot
-        std::vector<std::uint32_t> queue;  // all slots written so far; empty once every reachable one is
-        std::size_t head = 0;
-    };
     // The minimal paths between two sets of slots. Its vertices are slots; the first `entries` stand at the source's
     // end.
     struct Core {
@@ -79,26 +63,21 @@ class FabricSearch {
         std::vector<std::uint32_t> slots;
         std::size_t entries = 0;
     };
-    static constexpr std::uint16_t unseen = std::numeric_limits<std::uint16_t>::max();
 
-    std::span<const Hop> hops_from(std::uint32_t slot) const {
-        return std::span(hops_).subspan(first_hop_[slot], first_hop_[slot + 1] - first_hop_[slot]);
-    }
     const std::vector<std::uint32_t>& slots_of(std::uint32_t attachment) const { return attachments_[attachment]; }
     const std::vector<VertexId>& endpoints_of(std::uint32_t slot);
     std::uint32_t attachment_of(std::vector<std::uint32_t> slots);
 
-    const Distances& distances(const Endpoint& from, const Endpoint& to);
-    std::uint16_t nearest(const Endpoint& from, const Distances& distances) const;
+    Distances distances(const Endpoint& from, const Endpoint& to) {
+        return search_.distances(slots_of(from.attachment), slots_of(to.attachment), to.attachment);
+    }
     const Core& core(const Endpoint& from, const Endpoint& to);
     std::vector<LinkId> direct_links(const Endpoint& from, const Endpoint& to) const;
     void hops_to(const Endpoint& to, std::uint32_t slot, const Distances& distances, std::vector<Hop>& hops) const;
 
     const Fabric* fabric_;
-    std::vector<std::uint32_t> slot_of_;  // by VertexId; Hop::beyond for what has none
-    std::vector<VertexId> vertex_of_;     // by slot
-    std::vector<std::uint32_t> first_hop_;
-    std::vector<Hop> hops_;                     // by slot, in link order
+    std::vector<std::uint32_t> slot_of_;        // by VertexId; Hop::beyond for what has none
+    std::vector<VertexId> vertex_of_;           // by slot
     std::vector<std::uint32_t> component_;      // by slot
     std::vector<std::uint32_t> leaf_rank_;      // by slot
     std::vector<std::vector<VertexId>> below_;  // by slot: its endpoints in order of id, once asked for
@@ -107,7 +86,7 @@ class FabricSearch {
     std::vector<std::vector<std::uint32_t>> attachments_;
     std::unordered_map<std::string, std::uint32_t> attachment_number_;  // by the bytes of the set; looked up only
     std::vector<Hop> hops_on_path_;                                     // of the path that is being found
-    RouteCache<Distances> distances_;
+    DistanceSearch search_;
     RouteCache<Core> cores_;
 };
 
@@ -122,14 +101,14 @@ void FabricSearch::append_path(const Endpoint& from, const Endpoint& to, Pick pi
         path.push_back(pick(from.vertex, hops, std::uint32_t{1}, std::uint32_t{1}).link);
         return;
     }
-    const Distances& field = distances(from, to);
-    const std::uint16_t start = nearest(from, field);
+    const Distances field = distances(from, to);
+    const std::uint16_t start = field.from_nearest_of(slots_of(from.attachment));
     std::uint32_t number = 1;
     std::uint32_t left = start + (from.slot ? 0U : 1U) + (to.slot ? 0U : 1U);
     std::uint32_t slot = from.slot.value_or(Hop::beyond);
     if (!from.slot) {
         for (const Hop& hop : from.up) {
-            if (field.of[hop.to] == start) {
+            if (field.from(hop.to) == start) {
                 hops.push_back(hop);
             }
         }

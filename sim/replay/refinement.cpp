@@ -5,28 +5,6 @@
 
 namespace lockstep::replay {
 
-namespace {
-
-/// Source: Steele, Lea and Flood (2014), "Fast splittable pseudorandom number generators" (the finaliser, Stafford's
-/// variant 13).
-constexpr std::uint64_t scrambled(std::uint64_t x) {
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31U);
-}
-
-}  // namespace
-
-Digest mix(const Digest& first, std::uint64_t second) {
-    return {scrambled(first.a * 0x9E3779B97F4A7C15ULL + second + 0x632BE59BD9B4E019ULL),
-            scrambled(first.b * 0xD1342543DE82EF95ULL + (second ^ 0xA0761D6478BD642FULL))};
-}
-
-Digest mix(const Digest& first, const Digest& second) {
-    return {scrambled(first.a * 0x9E3779B97F4A7C15ULL + second.a + 0x632BE59BD9B4E019ULL),
-            scrambled(first.b * 0xD1342543DE82EF95ULL + (second.b ^ 0xA0761D6478BD642FULL))};
-}
-
 void Refinement::expect(std::size_t ties, std::size_t of_each) {
     kinds_.reserve(ties);
     first_role_.reserve(ties);

@@ -25,9 +25,20 @@ struct DigestHash {
     std::size_t operator()(const Digest& digest) const { return static_cast<std::size_t>(digest.a); }
 };
 
+/// Source: Steele, Lea and Flood (2014), "Fast splittable pseudorandom number generators" (the finaliser, Stafford's
+/// variant 13).
+constexpr std::uint64_t scrambled(std::uint64_t x) {
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31U);
+}
+
 /// A digest of both in this order.
-Digest mix(const Digest& first, std::uint64_t second);
-Digest mix(const Digest& first, const Digest& second);
+constexpr Digest mix(const Digest& first, const Digest& second) {
+    return {scrambled(first.a * 0x9E3779B97F4A7C15ULL + second.a + 0x632BE59BD9B4E019ULL),
+            scrambled(first.b * 0xD1342543DE82EF95ULL + (second.b ^ 0xA0761D6478BD642FULL))};
+}
+constexpr Digest mix(const Digest& first, std::uint64_t second) { return mix(first, Digest{second, second}); }
 
 /// Things that are coloured, and ties among them, each of which holds some things together in labelled roles.
 /// refine() splits colours until things of one colour have the same roles in ties of the same colours, and ties of one
