@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "tests/fabric/load_text.h"
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "sim/fabric/route.h"
 #include "sim/fabric/summary.h"
 
 using namespace lockstep;
@@ -106,10 +109,72 @@ TEST_CASE("fat-tree: a full tree of radix k has k^3/4 GPUs on 5k^2/4 switches, k
     CHECK(most_links(two, "spine") == k);
 }
 
+TEST_CASE("fat-tree: on four levels there is room for k^4/8 GPUs, a number of cables that each level has", "[fabric]") {
+    const std::uint32_t k = GENERATE(4U, 6U, 8U);
+    CAPTURE(k);
+    const std::uint32_t gpus = k * k * k * k / 8;
+    const Fabric fabric = load_shipped("fat-tree", {{"radix", std::to_string(k)}, {"gpus", std::to_string(gpus)}});
+    // Half of the ports of all but the last level lead up, so that k/2 cables are a switch below the last.
+    CHECK(counts_of(fabric) == Counts{gpus / (k / 2), gpus / (k / 2), gpus / (k / 2), gpus, gpus});
+    CHECK(count_named(fabric, "supercore") == gpus / k);
+    CHECK(count_links(fabric, "core", "supercore") == gpus);
+    for (const auto* const name : {"leaf", "spine", "core", "supercore"}) {
+        CHECK(most_links(fabric, name) == k);
+    }
+    // No cut is narrower than the GPUs' own links: half of them, 400 Gb/s each.
+    CHECK(bisection(fabric, 1'000'000).bandwidth.value().value == Approx(gpus / 2 * 50e9));
+    const auto tiers = switch_tiers(fabric);
+    REQUIRE(tiers.size() == 4);
+    CHECK(tiers[2].oversubscription == 1.0);
+}
+
+TEST_CASE("fat-tree: on four levels a route is as long as its ends are apart, and shifts never meet", "[fabric]") {
+    // Radix 4: leaves of 2 GPUs, pods of 2 leaves, pods of 2 pods, 4 of these.
+    const Fabric fabric = load_shipped("fat-tree", {{"radix", "4"}, {"gpus", "32"}});
+    const auto gpus = fabric.gpus();
+    Router router(fabric, RoutingPolicy::static_, 1);
+    for (std::size_t shift = 1; shift < gpus.size(); ++shift) {
+        std::vector<int> flows(fabric.link_count(), 0);
+        for (std::size_t from = 0; from < gpus.size(); ++from) {
+            const std::size_t to = (from + shift) % gpus.size();
+            const auto& links = router.route(gpus[from], gpus[to], 0, {}).links;
+            const std::size_t expected = from / 2 == to / 2 ? 2 : from / 4 == to / 4 ? 4 : from / 8 == to / 8 ? 6 : 8;
+            CHECK(links.size() == expected);
+            for (const RouteShare& part : links) {
+                ++flows[index(part.link)];
+            }
+        }
+        CAPTURE(shift);
+        CHECK(*std::max_element(flows.begin(), flows.end()) == 1);
+    }
+}
+
+TEST_CASE("rail-optimized: on four levels the leaves of a unit stay in one pod", "[fabric]") {
+    // 8 ports: units of 4 nodes on 4 leaves, one for each rail; a pod has room for 4 leaves, and for one unit. There
+    // are 32 units, and three levels end at 4 * 8 = 32 leaves, eight units.
+    const Fabric fabric = load_text(R"(
+node: {count: 128, gpus: {count: 4}, islands: [{kind: mesh, link: NVLink4}], nics: {count: 4, model: ConnectX-7, on: gpu, link: PCIe5-x16}}
+fabric: {kind: rail-optimized, unit: 4, switch: {ports: 8}, link: NDR}
+)");
+    CHECK(counts_of(fabric) == Counts{128, 128, 128, 512, 512});
+    CHECK(count_named(fabric, "supercore") == 64);
+    for (std::size_t node = 0; node < 128; ++node) {
+        CAPTURE(node);
+        Router router(fabric, RoutingPolicy::static_, 1);
+        const auto here = fabric.gpus_of(id_at<NodeId>(node));
+        const auto there = fabric.gpus_of(id_at<NodeId>(node / 4 * 4 + (node + 1) % 4));
+        std::size_t switches = 0;  // crossed from GPU 0 to GPU 1 of another node of the unit: leaf, spine, leaf
+        for (const RouteShare& part : router.route(here[0], there[1], 0, {}).links) {
+            switches += fabric.vertex(fabric.to(part.link)).node ? 0 : 1;
+        }
+        CHECK(switches == 3);
+    }
+}
+
 TEST_CASE("fat-tree: any radix, size and oversubscription keeps within the ports and shares uplinks evenly",
           "[fabric]") {
     const std::uint32_t radix = GENERATE(7U, 8U, 12U, 13U, 36U);
-    const std::uint32_t gpus = GENERATE(1U, 2U, 3U, 17U, 31U);
+    const std::uint32_t gpus = GENERATE(1U, 2U, 3U, 17U, 31U, 100U);
     const std::string oversubscription = GENERATE("0.5", "1", "1.5", "2", "3");
     CAPTURE(radix, gpus, oversubscription);
     const Fabric fabric = load_shipped(

@@ -43,9 +43,13 @@ fabric: {kind: fat-tree, levels: 2, switch: {ports: 8}, link: NDR}
 )") == "t.yaml:2:9: fabric: 33 endpoints make 9 leaves, but 2 levels of 8-port switches connect at most 8; switches "
        "with 9 ports or 3 levels would do");
     CHECK(load_error(R"(node: {count: 129, gpus: {count: 1}}
-fabric: {kind: fat-tree, switch: {ports: 8}, link: NDR}
+fabric: {kind: fat-tree, levels: 3, switch: {ports: 8}, link: NDR}
 )") == "t.yaml:2:9: fabric: 129 endpoints make 33 leaves, but 3 levels of 8-port switches connect at most 32; switches "
-       "with 9 ports would do");
+       "with 9 ports or 4 levels would do");
+    CHECK(load_error(R"(node: {count: 513, gpus: {count: 1}}
+fabric: {kind: fat-tree, switch: {ports: 8}, link: NDR}
+)") == "t.yaml:2:9: fabric: 513 endpoints make 129 leaves, but 4 levels of 8-port switches connect at most 128; "
+       "switches with 9 ports would do");
     CHECK(load_error(R"(node: {count: 16, gpus: {count: 1}}
 fabric: {kind: leaf-spine, switch: {ports: 3}, link: {model: NDR, cables: 2}}
 )") == "t.yaml:2:9: fabric: a leaf of 3 ports has no room for an endpoint and its uplinks");

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/fabric/check.h"
+#include "sim/fabric/switch_tiers.h"
 
 using namespace lockstep;
 using namespace lockstep::fabric;
@@ -68,10 +69,13 @@ TEST_CASE("shipped topologies: every size of NVL72 pods loads and looks right", 
 }
 
 TEST_CASE("shipped topologies: 131,072 GPUs load", "[fabric]") {
-    // 16384 x 8; 64-port switches end at 65,536, as k^3 / 4
-    const Fabric pods = load_shipped("dgx-h100", {{"nodes", "16384"}, {"ports", "128"}});
-    CHECK(pods.gpus().size() == 131'072);
-    CHECK(pods.link_count() > 2'000'000);
+    // 16384 x 8; three levels of 64-port switches end at 65,536, as k^3 / 4
+    const Fabric four_levels = load_shipped("dgx-h100", {{"nodes", "16384"}});
+    CHECK(four_levels.gpus().size() == 131'072);
+    CHECK(switch_tiers(four_levels).size() == 4);
+    const Fabric three_levels = load_shipped("dgx-h100", {{"nodes", "16384"}, {"ports", "128"}});
+    CHECK(switch_tiers(three_levels).size() == 3);
+    CHECK(three_levels.link_count() > 2'000'000);
     CHECK(load_shipped("fat-tree", {{"gpus", "131072"}, {"radix", "128"}}).gpus().size() == 131'072);
     CHECK(load_shipped("torus-3d", {{"x", "64"}, {"y", "64"}, {"z", "32"}}).link_count() == 131'072 * 6);
     CHECK(load_shipped("single-switch", {{"gpus", "131072"}}).link_count() == 131'072 * 2);
@@ -79,9 +83,9 @@ TEST_CASE("shipped topologies: 131,072 GPUs load", "[fabric]") {
 
 TEST_CASE("shipped topologies: too many GPUs for the switches are told with a radix that would do", "[fabric][error]") {
     CHECK_THROWS_WITH(
-        load_shipped("fat-tree", {{"gpus", "131072"}, {"radix", "64"}}),
+        load_shipped("fat-tree", {{"gpus", "131072"}, {"radix", "64"}, {"levels", "3"}}),
         Catch::EndsWith("fabric: 131072 endpoints make 4096 leaves, but 3 levels of 64-port switches connect at "
-                        "most 2048; switches with 82 ports would do"));
+                        "most 2048; switches with 82 ports or 4 levels would do"));
     CHECK(load_shipped("fat-tree", {{"gpus", "131072"}, {"radix", "82"}}).gpus().size() == 131'072);
 }
 
