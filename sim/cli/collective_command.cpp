@@ -47,6 +47,7 @@ struct CollectiveOptions {
     std::string operation = "all_reduce";
     std::string algorithm = "auto";
     SizeOptions sizes;
+    std::optional<std::string> messages;
     TuningOptions tuning;
     std::string root = "0";
     std::optional<std::string> matrix;
@@ -242,6 +243,13 @@ int collective(const CollectiveOptions& options) {
     const auto operation = collective::operation_named(options.operation);
     std::vector<Bytes> all_sizes = row_sizes(options, operation);
     collective::Request request{.operation = operation, .tuning = tuning(options.tuning)};
+    if (options.messages) {
+        if (operation != collective::Operation::permutation) {
+            throw InputError("--messages is for --op permutation only");
+        }
+        request.traffic.messages =
+            static_cast<std::uint32_t>(whole_number("--messages", *options.messages, 1, 1'000'000));
+    }
     check_targets(options.output);
     InputFiles files = load_files(data, options.input);
     const std::vector<std::string> names = named_algorithms(data, options.algorithm);
@@ -263,6 +271,7 @@ int collective(const CollectiveOptions& options) {
     const report::Setup setup = setup_of(files, choice, fabric);
     const collective::Communicator communicator(fabric, placement);
     request.root = id_at<RankId>(whole_number("--root", options.root, 0, placement.size() - 1));
+    request.traffic.seed = setup.seed;
     if (options.matrix) {
         request.sizes = size_matrix_from(*options.matrix, static_cast<std::uint32_t>(placement.size()));
         all_sizes = {largest_row(*request.sizes)};
@@ -329,6 +338,7 @@ void add_collective(CLI::App& app, Commands& commands) {
     option("--algorithm", options->algorithm, "auto, names or schedule files with commas between them, or all", "NAME")
         ->capture_default_str();
     add_sizes(command, options->sizes);
+    option("--messages", options->messages, "Of permutation: messages of random sizes, in which each rank sends", "N");
     option("--root", options->root, "Rank that broadcasts, or at which others end", "RANK")->capture_default_str();
     option("--sizes", options->matrix, "Of all_to_all_v: a line for each rank, with what it has for each, as CSV",
            "FILE");

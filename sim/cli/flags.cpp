@@ -62,7 +62,7 @@ void add_engine(CLI::App& command, EngineOptions& engine) {
         ->group("Simulation");
     command.add_flag("--no-fold", engine.no_fold, "Simulate every node, even where one could stand for others like it")
         ->group("Simulation");
-    command.add_option("--seed", engine.seed, "Of ecmp's hash")
+    command.add_option("--seed", engine.seed, "Of ecmp's hash and of a permutation's partners")
         ->type_name("N")
         ->capture_default_str()
         ->group("Simulation");

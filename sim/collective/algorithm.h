@@ -31,6 +31,7 @@ struct Request {
     Bytes bytes = {};
     RankId root{};                                      ///< where has_root(operation)
     std::shared_ptr<const SizeMatrix> sizes = nullptr;  ///< of all_to_all_v, and only of it
+    RandomTraffic traffic = {};                         ///< of permutation
     Tuning tuning = {};
 };
 

@@ -106,7 +106,9 @@ class Loader {
         const YamlValue operation = root_.require("operation");
         std::vector<std::string> known;
         for (const Operation each : operations()) {
-            known.emplace_back(name_of(each));
+            if (each != Operation::permutation) {  // is drawn, not written
+                known.emplace_back(name_of(each));
+            }
         }
         schedule_.operation = operation_named(operation.one_of(known));
         if (use_->operation && *use_->operation != schedule_.operation) {
@@ -217,9 +219,7 @@ class Loader {
 
     void read_result() {
         static const std::array<std::string, 2> places{"data", "received"};
-        const bool apart = schedule_.operation == Operation::all_to_all ||
-                           schedule_.operation == Operation::all_to_all_v ||
-                           schedule_.operation == Operation::send_recv;
+        const bool apart = moves_vectors(schedule_.operation);
         schedule_.result = apart ? Buffer::received : Buffer::data;
         if (const auto value = root_.find("result")) {
             schedule_.result = value->one_of(places) == "data" ? Buffer::data : Buffer::received;

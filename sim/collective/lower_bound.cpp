@@ -2,6 +2,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 #include <utility>
@@ -62,6 +63,7 @@ Share least_share(Operation operation, const Party& party, const Vector& vector)
             return {party.ranks * elsewhere, (vector.ranks - party.ranks) * party.blocks};
         case Operation::all_to_all_v:
         case Operation::send_recv:
+        case Operation::permutation:
             return {party.sent, party.received};
         case Operation::barrier:
             return {0, 0};
@@ -85,6 +87,7 @@ double least_total(Operation operation, std::span<const Party> parties, const Ve
         case Operation::all_to_all:
         case Operation::all_to_all_v:
         case Operation::send_recv:
+        case Operation::permutation:
         case Operation::barrier: {
             double total = 0;
             for (const Party& party : parties) {
@@ -331,8 +334,8 @@ Seconds least_latency(const Communicator& communicator) {
 }
 
 /// Adds what `rank` must send, where the operation says to whom, to the parties it leaves and enters.
-void count_addressed(const Communicator& communicator, const Request& request, RankId rank,
-                     std::vector<Party>& gpus_by_rank, std::vector<Party>& nodes) {
+void count_addressed(const Communicator& communicator, const Request& request, const Permutation* permutation,
+                     RankId rank, std::vector<Party>& gpus_by_rank, std::vector<Party>& nodes) {
     const auto count = [&](RankId to, double bytes) {
         if (to == rank) {
             return;
@@ -349,6 +352,8 @@ void count_addressed(const Communicator& communicator, const Request& request, R
     const std::size_t ranks = communicator.size();
     if (request.operation == Operation::send_recv) {
         count(id_at<RankId>((index(rank) + 1) % ranks), static_cast<double>(request.bytes.value));
+    } else if (permutation != nullptr) {
+        count(permutation->to(rank), static_cast<double>(request.bytes.value));
     } else if (request.operation == Operation::all_to_all_v) {
         for (std::size_t to = 0; to < ranks; ++to) {
             const auto peer = id_at<RankId>(to);
@@ -379,8 +384,12 @@ Seconds lower_bound(const Communicator& communicator, const Request& request) {
             nodes.back().blocks += gpus[index(rank)].blocks;
         }
     }
+    std::optional<Permutation> permutation;
+    if (request.operation == Operation::permutation) {
+        permutation.emplace(static_cast<std::uint32_t>(ranks), request.traffic);
+    }
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        count_addressed(communicator, request, id_at<RankId>(rank), gpus, nodes);
+        count_addressed(communicator, request, permutation ? &*permutation : nullptr, id_at<RankId>(rank), gpus, nodes);
     }
     const auto sends = [](const Party& party) { return party.sent > 0; };
     if (request.operation == Operation::all_to_all_v && std::none_of(gpus.begin(), gpus.end(), sends)) {

@@ -68,6 +68,9 @@ std::optional<std::string> complaint_about(const Schedule& schedule) {
             return fmt::format("all_to_all_v without the sizes of {} ranks", schedule.ranks);
         }
     }
+    if (schedule.operation == Operation::permutation && !schedule.permutation) {
+        return "a permutation without partners";
+    }
     if (schedule.result == Buffer::scratch && schedule.scratch_chunks < schedule.chunks) {
         return fmt::format("a result of {} chunks due in a scratch buffer of {}", schedule.chunks,
                            schedule.scratch_chunks);

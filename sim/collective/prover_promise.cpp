@@ -39,6 +39,8 @@ Due due_at(const Schedule& schedule, std::uint32_t rank, std::uint32_t chunk) {
             return block_of(schedule, chunk) == rank ? of(root, chunk) : Due{};
         case Operation::send_recv:
             return of((rank + schedule.ranks - 1) % schedule.ranks, chunk);
+        case Operation::permutation:
+            return of(static_cast<std::uint32_t>(schedule.permutation->from(id_at<RankId>(rank))), chunk);
         case Operation::barrier:
             return {.kind = Due::Kind::all_others, .chunk = chunk};
     }
@@ -53,6 +55,7 @@ bool is_there_at_start(const Schedule& schedule, std::uint32_t rank, Buffer buff
             case Operation::all_to_all_v:
                 return chunk == rank;
             case Operation::send_recv:
+            case Operation::permutation:
                 return schedule.ranks == 1;
             default:
                 return false;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array all_operations{Operation::all_reduce,   Operation::reduce_scatter, Operation::all_gather,
                                     Operation::broadcast,    Operation::reduce,         Operation::all_to_all,
                                     Operation::all_to_all_v, Operation::gather,         Operation::scatter,
-                                    Operation::send_recv,    Operation::barrier};
+                                    Operation::send_recv,    Operation::permutation,    Operation::barrier};
 
 }  // namespace
 
@@ -40,6 +40,8 @@ std::string_view name_of(Operation operation) {
             return "scatter";
         case Operation::send_recv:
             return "send_recv";
+        case Operation::permutation:
+            return "permutation";
         case Operation::barrier:
             return "barrier";
     }
@@ -51,6 +53,11 @@ std::span<const Operation> operations() { return all_operations; }
 bool has_root(Operation operation) {
     return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::gather ||
            operation == Operation::scatter;
+}
+
+bool moves_vectors(Operation operation) {
+    return operation == Operation::all_to_all || operation == Operation::all_to_all_v ||
+           operation == Operation::send_recv || operation == Operation::permutation;
 }
 
 Operation operation_named(std::string_view name) {
@@ -102,6 +109,7 @@ double busbw_factor(Operation operation, std::size_t ranks) {
         case Operation::broadcast:
         case Operation::reduce:
         case Operation::send_recv:
+        case Operation::permutation:
             return 1;
         case Operation::barrier:
             return 0;

@@ -10,6 +10,7 @@
 
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
+#include "sim/collective/permutation.h"
 
 namespace lockstep::collective {
 
@@ -25,13 +26,16 @@ enum class Operation : std::uint8_t {
     gather,        ///< the blocks of all ranks, at the root
     scatter,       ///< the blocks of the root's vector, one at each rank
     send_recv,     ///< every rank's vector to the next rank, the last one's to the first
-    barrier,       ///< no data: nobody ends before everybody has started
+    permutation,  ///< every rank's vector to its partner in a random permutation, which is traffic to test fabrics with
+    barrier,      ///< no data: nobody ends before everybody has started
 };
 
 std::string_view name_of(Operation operation);
 std::span<const Operation> operations();
 /// Of broadcast, reduce, gather and scatter one rank is the root.
 bool has_root(Operation operation);
+/// The result is other ranks' data, apart from the rank's own vector.
+bool moves_vectors(Operation operation);
 /// Throws: InputError with the nearest known name.
 Operation operation_named(std::string_view name);
 
@@ -59,8 +63,9 @@ enum class Verb : std::uint8_t {
 };
 
 /// Where chunks live. Every rank starts with its vector in `data` (initial_contents in prover.h says which chunks of
-/// it); results are due in Schedule::result. all_to_all and send_recv, whose result is not the vector changed in place,
-/// end in `received`; there a rank's chunks for itself are in place from the start and need no instruction.
+/// it); results are due in Schedule::result. Of all_to_all, all_to_all_v, send_recv and permutation, whose result is
+/// not the vector changed in place, that is `received` (moves_vectors); there a rank's chunks for itself are in place
+/// from the start and need no instruction.
 enum class Buffer : std::uint8_t { data, received, scratch };
 
 /// How many bytes each rank has for each other: of all_to_all_v.
@@ -132,11 +137,12 @@ struct Schedule {
     std::uint32_t ranks = 1;
     std::uint32_t channels = 1;
     std::uint32_t chunks = 1;
-    std::uint32_t scratch_chunks = 0;           ///< of each rank; as large as those of the vector
-    Buffer result = Buffer::data;               ///< where the result is due
-    RankId root{};                              ///< where has_root(operation)
-    std::vector<std::vector<RankId>> groups{};  ///< members of in-switch operations
-    std::shared_ptr<const SizeMatrix> sizes{};  ///< of all_to_all_v
+    std::uint32_t scratch_chunks = 0;                  ///< of each rank; as large as those of the vector
+    Buffer result = Buffer::data;                      ///< where the result is due
+    RankId root{};                                     ///< where has_root(operation)
+    std::vector<std::vector<RankId>> groups{};         ///< members of in-switch operations
+    std::shared_ptr<const SizeMatrix> sizes{};         ///< of all_to_all_v
+    std::shared_ptr<const Permutation> permutation{};  ///< of permutation
     std::function<RankProgram(RankId)> program{};
 };
 
@@ -148,8 +154,8 @@ Bytes chunk_bytes(Bytes total, std::uint32_t chunks, std::uint32_t first, std::u
 Bytes message_bytes(const SizeMatrix& sizes, RankId sender, std::uint32_t first, std::uint32_t count);
 
 /// busbw / algbw as nccl-tests defines it: 2(n-1)/n for all_reduce; (n-1)/n for reduce_scatter, all_gather, all_to_all,
-/// gather and scatter; 1 for broadcast, reduce and send_recv; 0 for barrier. all_to_all_v as all_to_all. One rank: 0
-/// where there is an n-1. Source: nccl-tests, doc/PERFORMANCE.md and src/.
+/// gather and scatter; 1 for broadcast, reduce, send_recv and permutation; 0 for barrier. all_to_all_v as all_to_all.
+/// One rank: 0 where there is an n-1. Source: nccl-tests, doc/PERFORMANCE.md and src/.
 double busbw_factor(Operation operation, std::size_t ranks);
 
 }  // namespace lockstep::collective

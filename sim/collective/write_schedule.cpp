@@ -272,8 +272,7 @@ std::vector<ProgramText> program_texts(const Schedule& schedule, Lists& lists) {
 }
 
 void write_head(std::ostream& out, const Schedule& schedule, std::string_view summary) {
-    const bool apart = schedule.operation == Operation::all_to_all || schedule.operation == Operation::all_to_all_v ||
-                       schedule.operation == Operation::send_recv;
+    const bool apart = moves_vectors(schedule.operation);
     fmt::print(out, "name: {}\nsummary: {}\noperation: {}\nranks: {}\n", as_scalar(schedule.algorithm),
                as_scalar(summary), name_of(schedule.operation), schedule.ranks);
     if (has_root(schedule.operation)) {
@@ -302,6 +301,9 @@ void write_head(std::ostream& out, const Schedule& schedule, std::string_view su
 }  // namespace
 
 void write_schedule(std::ostream& out, const Schedule& schedule, std::string_view summary) {
+    if (schedule.operation == Operation::permutation) {
+        throw InputError("the partners of a permutation are drawn from a seed and have no place in a file");
+    }
     require_readable(schedule);
     Lists lists;
     const std::vector<ProgramText> texts = program_texts(schedule, lists);

@@ -33,8 +33,8 @@ collective::Schedule parse_msccl(std::string_view text, const std::string& name)
 /// what all_to_all leaves where it was is copied. Read back, the schedule sends the same messages of the same size in
 /// the same order of causes (sizes that the chunks divide).
 /// Throws: InputError for what MSCCL has no word for: sums and copies in switches, an operation that it does not know
-/// (all_to_all_v, send_recv, barrier), events that several threads signal or wait for, and more than half a million
-/// steps; before anything is written.
+/// (all_to_all_v, send_recv, permutation, barrier), events that several threads signal or wait for, and more than half
+/// a million steps; before anything is written.
 void write_msccl(std::ostream& out, const collective::Schedule& schedule);
 
 }  // namespace lockstep::interop

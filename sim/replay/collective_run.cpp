@@ -244,7 +244,11 @@ const collective::Algorithm& chosen_algorithm(const collective::Communicator& co
 CollectiveRun run_schedule(const collective::Communicator& communicator, const collective::Schedule& schedule,
                            Bytes bytes, const Settings& settings) {
     const collective::Request request{
-        .operation = schedule.operation, .bytes = bytes, .root = schedule.root, .sizes = schedule.sizes};
+        .operation = schedule.operation,
+        .bytes = bytes,
+        .root = schedule.root,
+        .sizes = schedule.sizes,
+        .traffic = schedule.permutation ? schedule.permutation->traffic() : collective::RandomTraffic{}};
     CollectiveRun run{.bytes = bytes,
                       .algorithm = schedule.algorithm,
                       .protocol = std::string(protocol_name),

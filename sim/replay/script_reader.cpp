@@ -20,7 +20,7 @@ const char* ScriptReader::read(std::uint32_t script) {
     script_ = &input_->scripts[script];
     group_ = &input_->groups[script_->group];
     const collective::Schedule& schedule = *script_->schedule;
-    if (schedule.sizes) {
+    if (schedule.sizes || (schedule.permutation && schedule.permutation->traffic().messages > 1)) {
         return "pairs of ranks have sizes of their own";
     }
     if (schedule.channels > ConnectionTable::most_channels || units_->rank_count() > ConnectionTable::most_ranks) {

@@ -40,6 +40,7 @@ std::string factor_text(Operation operation) {
         case Operation::broadcast:
         case Operation::reduce:
         case Operation::send_recv:
+        case Operation::permutation:
             return "1";
         default:
             return "(n-1)/n";

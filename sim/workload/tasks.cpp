@@ -54,7 +54,8 @@ class TaskReader {
     static std::pair<std::string, YamlValue> what_it_does(YamlMap& map) {
         std::vector<std::string> words{"compute"};
         for (const Operation operation : collective::operations()) {
-            if (operation != Operation::all_to_all_v) {  // sizes for each pair have no place in a task
+            // Sizes for each pair have no place in a task, and random traffic is nothing that jobs do.
+            if (operation != Operation::all_to_all_v && operation != Operation::permutation) {
                 words.emplace_back(collective::name_of(operation));
             }
         }

@@ -18,8 +18,6 @@
 namespace lockstep::replay {
 namespace {
 
-using collective::Verb;
-
 void report(benchmark::State& state, const CollectiveRun& run) {
     state.counters["messages/s"] = benchmark::Counter(static_cast<double>(run.simulator.simulated_messages),
                                                       benchmark::Counter::kIsIterationInvariantRate);
@@ -46,52 +44,19 @@ void all_reduce(benchmark::State& state, const std::string& algorithm, const std
     report(state, run);
 }
 
-constexpr std::uint32_t most_chunks = 10;
-
-/// A schedule in which each rank sends messages of 1 to 10 chunks to the rank that `to` names, all over one connection.
-/// Whole programs, without loops: each size is drawn by itself.
-collective::Schedule permutation_schedule(std::vector<std::size_t> to, std::size_t messages) {
-    collective::Schedule schedule{.algorithm = "permutation",
-                                  .operation = collective::Operation::send_recv,
-                                  .ranks = static_cast<std::uint32_t>(to.size()),
-                                  .chunks = most_chunks,
-                                  .result = collective::Buffer::received};
-    std::vector<std::size_t> from(to.size());
-    for (std::size_t rank = 0; rank < to.size(); ++rank) {
-        from[to[rank]] = rank;
-    }
-    const auto thread = [messages](Verb verb, std::size_t peer, std::size_t sender) {
-        collective::Thread made{.blocks = {{}}};
-        engine::Dice dice(sender);
-        for (std::size_t message = 0; message < messages; ++message) {
-            made.blocks.front().body.push_back(
-                {.verb = verb,
-                 .buffer = verb == Verb::send ? collective::Buffer::data : collective::Buffer::received,
-                 .peer = id_at<RankId>(peer),
-                 .count = static_cast<std::uint32_t>(1 + dice.below(most_chunks))});
-        }
-        return made;
-    };
-    schedule.program = [to = std::move(to), from = std::move(from), thread](RankId rank) {
-        const std::size_t at = index(rank);
-        return collective::RankProgram{thread(Verb::send, to[at], at), thread(Verb::receive, from[at], from[at])};
-    };
-    return schedule;
-}
-
 /// Arguments: GPUs, ports of a switch, messages of each GPU.
 void permutation(benchmark::State& state, const std::string& engine) {
     engine::FatTree tree(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)));
     const auto gpus = tree.fabric.gpus();
     const collective::Communicator communicator(tree.fabric, {gpus.begin(), gpus.end()});
-    engine::Dice dice(1);
-    const collective::Schedule schedule =
-        permutation_schedule(engine::random_permutation(gpus.size(), dice), static_cast<std::size_t>(state.range(2)));
+    const collective::Request request{.operation = collective::Operation::permutation,
+                                      .bytes = Bytes{500'000 * state.range(2)},
+                                      .traffic = {.messages = static_cast<std::uint32_t>(state.range(2))}};
     const Settings settings{
         .make_engine = engine::engine_named(engine).make, .router = &tree.router, .on_progress = {}};
     CollectiveRun run;
     for (auto _ : state) {
-        run = run_schedule(communicator, schedule, Bytes{1'000'000}, settings);
+        run = run_collective(communicator, request, "direct", settings);
     }
     report(state, run);
 }
@@ -106,10 +71,7 @@ BENCHMARK_CAPTURE(all_reduce, ring_simgrid, "ring", "simgrid")
     ->Args({128, 1})
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(all_reduce, tree_fluid, "tree", "fluid")
-    ->Args({8, 0})
-    ->Args({128, 0})
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(all_reduce, tree_fluid, "tree", "fluid")->Args({8, 0})->Args({128, 0})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(all_reduce, tree_simgrid, "tree", "simgrid")
     ->Args({8, 0})
     ->Iterations(1)

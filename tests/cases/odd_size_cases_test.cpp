@@ -69,9 +69,9 @@ std::set<std::string> algorithms_of(const std::string& operation) {
     return names;
 }
 
-const std::array<std::string, 11> operations{"all_reduce", "reduce_scatter", "all_gather",   "broadcast",
+const std::array<std::string, 12> operations{"all_reduce", "reduce_scatter", "all_gather",   "broadcast",
                                              "reduce",     "all_to_all",     "all_to_all_v", "gather",
-                                             "scatter",    "send_recv",      "barrier"};
+                                             "scatter",    "send_recv",      "permutation",  "barrier"};
 
 }  // namespace
 
@@ -87,7 +87,7 @@ TEST_CASE("case: every operation of the table is among those tried with odd size
 
 // A case for each operation, so that they run side by side.
 TEMPLATE_TEST_CASE_SIG("case: 100 bytes, 1 byte and none over 7 ranks, by every algorithm of operation", "[cases]",
-                       ((std::size_t Operation), Operation), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10) {
+                       ((std::size_t Operation), Operation), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11) {
     const std::string& operation = operations.at(Operation);
     CAPTURE(operation);
     const Shell shell;

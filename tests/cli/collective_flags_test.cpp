@@ -73,6 +73,24 @@ TEST_CASE("collective: goes from 8 B to 128 MiB in powers of two if nothing is s
     CHECK(sizes.back() == 128 << 20);
 }
 
+TEST_CASE("collective: a permutation is drawn from the seed", "[cli]") {
+    const Shell shell;
+    const auto outcome_of = [&](const std::string& flags) {
+        return shell.run(
+            "lockstep collective fat-tree --set gpus=64 --set oversubscription=2 --set routing=ecmp --quiet "
+            "--op permutation -b 1M -e 1M " +
+            flags);
+    };
+    CHECK(outcome_of("--seed 2").out == outcome_of("--seed 2").out);
+    CHECK(outcome_of("--seed 2").out != outcome_of("--seed 3").out);
+    CHECK(Json::parse(outcome_of("--messages 20 --json -").out)["rows"][0]["messages"] == 64 * 20);
+    CHECK(outcome_of("--messages 0").err ==
+          "lockstep: error: --messages: expected a whole number from 1 to 1000000, got `0`\n");
+    CHECK(shell.run(collective + "--messages 2").err == "lockstep: error: --messages is for --op permutation only\n");
+    CHECK(shell.run("lockstep export direct --op permutation --ranks 4").err ==
+          "lockstep: error: the partners of a permutation are drawn from a seed and have no place in a file\n");
+}
+
 TEST_CASE("collective: sizes that make no sense are refused", "[cli][error]") {
     const Shell shell;
     const std::string flags =

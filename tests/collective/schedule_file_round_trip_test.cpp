@@ -40,6 +40,10 @@ std::vector<std::uint32_t> loops_of(const Schedule& schedule, std::uint32_t rank
 }
 
 void check_round_trip(const Communicator& communicator, const Schedule& schedule) {
+    if (schedule.operation == Operation::permutation) {
+        CHECK_THROWS_WITH(written(schedule), Catch::Contains("have no place in a file"));
+        return;
+    }
     const std::string text = written(schedule);
     const Schedule back = load_schedule(YamlFile::parse(text, "back.yaml"), {.sizes = schedule.sizes});
     check_same(communicator, schedule, back);

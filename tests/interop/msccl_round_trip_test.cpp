@@ -53,7 +53,7 @@ bool adds_in_switches(const Schedule& schedule) {
 
 void check_round_trip(const Communicator& communicator, const Schedule& schedule) {
     if (schedule.operation == Operation::all_to_all_v || schedule.operation == Operation::send_recv ||
-        schedule.operation == Operation::barrier) {
+        schedule.operation == Operation::permutation || schedule.operation == Operation::barrier) {
         CHECK_THROWS_WITH(written(schedule),
                           Catch::Contains("has no name for " + std::string(name_of(schedule.operation))));
     } else if (adds_in_switches(schedule)) {

@@ -1,10 +1,14 @@
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "tests/replay/star.h"
 #include <catch2/catch.hpp>
 
+#include "sim/base/data_files.h"
 #include "sim/base/diagnostics.h"
 #include "sim/collective/algorithm.h"
+#include "sim/fabric/load_fabric.h"
 
 using namespace lockstep;
 using collective::Operation;
@@ -99,6 +103,58 @@ TEST_CASE("collective run: every algorithm ends, delivers what it must and is ne
             CHECK(times.at("fluid") == Approx(times.at("simgrid")).epsilon(1e-6));
         }
     }
+}
+
+TEST_CASE("collective run: a permutation on one switch takes one latency and the vector, in however many messages",
+          "[replay]") {
+    const auto& kind = any_engine();
+    const auto messages = GENERATE(1U, 2U, 50U);
+    CAPTURE(kind.name, messages);
+    const auto fabric = test::star(16, Bandwidth{50e9}, Seconds{1e-6});
+    // Each port carries one vector each way: 2 us for two links, 100 MB at 50 GB/s. Of a message behind another the
+    // latency does not show.
+    const auto result = run(fabric,
+                            {.operation = Operation::permutation,
+                             .bytes = Bytes{100'000'000},
+                             .traffic = {.messages = messages, .seed = 4}},
+                            "direct", kind);
+    CHECK(result.time.value == Approx(2e-6 + 2e-3).epsilon(1e-9));
+    CHECK(result.simulator.messages == 16 * messages);
+    CHECK(result.links.size() == 32);
+    for (const auto& use : result.links) {
+        CHECK(use.bytes == Approx(1e8).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("collective run: a permutation over a tree with half the uplinks takes both engines as long", "[replay]") {
+    const auto seed = GENERATE(range(1U, 11U));
+    CAPTURE(seed);
+    const DataFiles data(LOCKSTEP_SOURCE_DIR);
+    YamlFile file = YamlFile::load(data.resolve("topologies", "fat-tree"));
+    for (const auto& [name, value] : {std::pair("gpus", "64"), std::pair("radix", "12"), std::pair("levels", "3"),
+                                      std::pair("oversubscription", "2"), std::pair("routing", "ecmp")}) {
+        file.parameters().set(name, value);
+    }
+    const auto fabric = fabric::load_fabric(file, data);
+    const collective::Request request{
+        .operation = Operation::permutation, .bytes = Bytes{10'000'000}, .traffic = {.messages = 5, .seed = seed}};
+    std::vector<double> times;
+    for (const auto& kind : engine::engines()) {
+        const auto result = run(fabric, request, "auto", kind);
+        times.push_back(result.time.value);
+        double sent = 0;
+        double taken = 0;
+        for (const auto& use : result.links) {
+            CHECK(use.utilization <= 1 + 1e-9);
+            sent += fabric.vertex(fabric.from(use.link)).kind == fabric::VertexKind::gpu ? use.bytes : 0;
+            taken += fabric.vertex(fabric.to(use.link)).kind == fabric::VertexKind::gpu ? use.bytes : 0;
+        }
+        CHECK(sent == Approx(64 * 1e7).epsilon(1e-9));
+        CHECK(taken == Approx(64 * 1e7).epsilon(1e-9));
+        // At least two flows of ten hashed onto half as many uplinks share one: 10 MB at less than 50 GB/s.
+        CHECK(result.time.value > 1.5 * 10e6 / 50e9);
+    }
+    CHECK(times.front() == Approx(times.back()).epsilon(1e-6));
 }
 
 TEST_CASE("collective run: more bytes take more time", "[replay]") {

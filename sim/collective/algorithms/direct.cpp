@@ -118,8 +118,39 @@ std::vector<Block> blocks(RankId rank, std::uint32_t ranks, const Request& reque
             return {to_next(rank, ranks)};
         case Operation::barrier:
             return {barrier(rank, ranks)};
+        case Operation::permutation:  // see there
+            break;
     }
     return {};
+}
+
+/// Messages back to back, and beside them those that come in.
+Schedule permutation(std::uint32_t ranks, const RandomTraffic& traffic) {
+    const auto partners = std::make_shared<const Permutation>(ranks, traffic);
+    const auto thread = [partners](Verb verb, Buffer buffer, RankId peer, RankId sender) {
+        Block block;
+        std::uint32_t first = 0;
+        for (const std::uint32_t count : partners->message_chunks(sender)) {
+            block.body.push_back(
+                {.verb = verb, .buffer = buffer, .peer = peer, .chunk = {.offset = first}, .count = count});
+            first += count;
+        }
+        return Thread{.blocks = {std::move(block)}};
+    };
+    return {.algorithm = "direct",
+            .operation = Operation::permutation,
+            .ranks = ranks,
+            .chunks = partners->chunks(),
+            .result = Buffer::received,
+            .permutation = partners,
+            .program = [ranks, partners, thread](RankId rank) {
+                if (ranks == 1) {
+                    return RankProgram{};
+                }
+                const RankId from = partners->from(rank);
+                return RankProgram{thread(Verb::send, Buffer::data, partners->to(rank), rank),
+                                   thread(Verb::receive, Buffer::received, from, from)};
+            }};
 }
 
 /// Whether the vector stays in one piece.
@@ -130,13 +161,14 @@ bool is_whole(Operation operation) {
 
 Schedule make(const Communicator& communicator, const Request& request) {
     const auto ranks = static_cast<std::uint32_t>(communicator.size());
-    const bool moves = request.operation == Operation::all_to_all || request.operation == Operation::all_to_all_v ||
-                       request.operation == Operation::send_recv;
+    if (request.operation == Operation::permutation) {
+        return permutation(ranks, request.traffic);
+    }
     return {.algorithm = "direct",
             .operation = request.operation,
             .ranks = ranks,
             .chunks = is_whole(request.operation) ? 1 : ranks,
-            .result = moves ? Buffer::received : Buffer::data,
+            .result = moves_vectors(request.operation) ? Buffer::received : Buffer::data,
             .root = request.root,
             .sizes = request.sizes,
             .program = [ranks, request](RankId rank) {
@@ -145,7 +177,9 @@ Schedule make(const Communicator& communicator, const Request& request) {
 }
 
 std::optional<std::string> obstacle(const Communicator& communicator, const Request& request) {
-    return unjoined_peers(communicator, make(communicator, request));
+    Request same_peers = request;
+    same_peers.traffic.messages = 1;
+    return unjoined_peers(communicator, make(communicator, same_peers));
 }
 
 double messages(const Communicator& communicator, const Request& request) {
@@ -155,6 +189,8 @@ double messages(const Communicator& communicator, const Request& request) {
             return 2 * ranks * (ranks - 1);
         case Operation::send_recv:
             return ranks == 1 ? 0 : ranks;
+        case Operation::permutation:
+            return ranks == 1 ? 0 : ranks * request.traffic.messages;
         default:
             return has_root(request.operation) ? ranks - 1 : ranks * (ranks - 1);
     }
@@ -171,6 +207,7 @@ Cost cost(const Communicator& communicator, const Request& request) {
         case Operation::reduce:
             return {.alphas = 1, .bytes = (n - 1) * bytes, .formula = "α + (n-1) S/B", .source = source};
         case Operation::send_recv:
+        case Operation::permutation:  // of a message behind another the latency does not show
             return {.alphas = 1, .bytes = bytes, .formula = "α + S/B", .source = "Hockney 1994"};
         case Operation::barrier:
             return {.alphas = 1, .formula = "α", .source = "derived"};

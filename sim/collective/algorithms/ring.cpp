@@ -219,6 +219,7 @@ std::vector<Block> blocks_for(const RingPrograms& rings, const Request& request,
         case Operation::barrier:
             return barrier(rings, place);
         case Operation::all_to_all_v:
+        case Operation::permutation:
             break;
     }
     return {};
