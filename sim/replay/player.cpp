@@ -332,6 +332,11 @@ void Player::tell_ended() {
     }
 }
 
+void Player::skip(Seconds time, std::uint64_t messages) {
+    skipped_ += time;
+    use_.messages += messages;
+}
+
 void Player::fold_in_time(PlayId id) {
     time_folded_ = static_cast<std::uint32_t>(id);
     time_fold_.emplace();

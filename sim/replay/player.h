@@ -57,6 +57,9 @@ class Player final : private engine::Events {
     /// From now on, adds up what the performance repeats instead of playing it (TimeFold). Requires: it is the only one
     /// as long as it lasts, and the conductor sets no timers meanwhile but those that it sets anew in on_skip.
     void fold_in_time(PlayId id);
+    /// Moves the clock on, while no performance is open: timers come as much later. messages: for which the time
+    /// stands.
+    void skip(Seconds time, std::uint64_t messages);
     /// Works until nothing is left to happen. Throws: SimulationError naming the ranks where a performance ends with
     /// messages that nobody took.
     void run();

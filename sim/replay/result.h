@@ -31,12 +31,14 @@ struct SimulatorUse {
 /// How far a run was folded: of nodes (or GPUs without one) that are alike, one of each class was simulated, and of
 /// what was left one of each class of threads.
 struct FoldUse {
-    std::size_t nodes = 0;            ///< 0: folding was not tried
-    std::size_t classes = 0;          ///< as many as nodes where nothing is alike
-    std::string broken_by{};          ///< what sets most of the nodes apart, where folding did not pay
-    std::size_t threads = 0;          ///< of the nodes simulated; 0: alike ones were not looked for
-    std::size_t thread_classes = 0;   ///< as many as threads where none were folded
-    std::string threads_broken_by{};  ///< what sets most of the threads apart, where folding them did not pay
+    std::size_t nodes = 0;              ///< 0: folding was not tried
+    std::size_t classes = 0;            ///< as many as nodes where nothing is alike
+    std::string broken_by{};            ///< what sets most of the nodes apart, where folding did not pay
+    std::size_t threads = 0;            ///< of the nodes simulated; 0: alike ones were not looked for
+    std::size_t thread_classes = 0;     ///< as many as threads where none were folded
+    std::string threads_broken_by{};    ///< what sets most of the threads apart, where folding them did not pay
+    std::uint32_t steps = 0;            ///< of a training job
+    std::uint32_t steps_simulated = 0;  ///< as many as there are where they did not repeat themselves
 };
 
 /// One collective run on its own.

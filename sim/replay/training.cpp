@@ -13,6 +13,7 @@
 #include "sim/replay/player.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/scripts.h"
+#include "sim/replay/step_fold.h"
 #include "sim/replay/step_result.h"
 
 namespace lockstep::replay {
@@ -29,6 +30,8 @@ namespace {
 
 constexpr std::size_t waiting_named = 8;
 constexpr unsigned stream_bits = 16;
+/// A timer's token that is no stream's.
+constexpr std::uint64_t all_have_moved = std::uint64_t{UINT32_MAX} << stream_bits;
 
 /// Runs the programs of those who play: puts each task on its stream when the stream and its dependencies allow.
 class Training final : public Conductor {
@@ -39,7 +42,8 @@ class Training final : public Conductor {
           engine_(settings.make_engine(fabric)),
           player_(*engine_, *settings.router, *this),
           history_(graph, cast),
-          link_bytes_(fabric.link_count(), 0.0) {
+          link_bytes_(fabric.link_count(), 0.0),
+          looks_for_repetition_(settings.folding == Folding::on) {
         player_.on_progress = settings.on_progress;
         for (const Program& program : graph.programs) {
             auto& lists = tasks_on_stream_.emplace_back(graph.streams.size());
@@ -64,11 +68,17 @@ class Training final : public Conductor {
 
     const History& history() const { return history_; }
     const SimulatorUse& use() const { return player_.use(); }
+    std::uint32_t steps_simulated() const { return graph_->steps - steps_skipped_; }
     /// By LinkId, in the reported step.
     std::vector<double>& link_bytes() { return link_bytes_; }
 
     void on_timer(std::uint64_t token) override {
+        if (token == all_have_moved) {
+            skip_repeated();
+            return;
+        }
         end_task(id_at<ActorId>(token >> stream_bits), static_cast<StreamId>(token & ((1U << stream_bits) - 1)));
+        await_others();
     }
 
     void on_rank_end(PlayId play, RankId place) override {
@@ -80,6 +90,7 @@ class Training final : public Conductor {
             performances_.erase(key);
         }
         end_task(who.actor, who.stream);
+        await_others();
     }
 
   private:
@@ -87,6 +98,7 @@ class Training final : public Conductor {
     struct Cursor {
         std::uint64_t done = 0;
         bool running = false;
+        Seconds due{};  ///< when that ends, if it is no collective
     };
 
     struct Actor {
@@ -152,6 +164,10 @@ class Training final : public Conductor {
             return;
         }
         state.cursors[stream].running = true;
+        if (step > latest_step_) {
+            latest_step_ = step;
+            awaits_quiet_ = looks_for_repetition_;
+        }
         if (history_.keeps(step)) {
             history_.at(step, actor, id).start = player_.now();
         }
@@ -161,7 +177,9 @@ class Training final : public Conductor {
             joined.presence[index(place.at)] = {actor, static_cast<StreamId>(stream), Presence::inside};
             player_.arrive(joined.play, place.at);
         } else {
-            player_.set_timer(task.call ? Seconds{0} : task.duration, index(actor) << stream_bits | stream);
+            const Seconds duration = task.call ? Seconds{0} : task.duration;
+            state.cursors[stream].due = player_.now() + duration;
+            player_.set_timer(duration, index(actor) << stream_bits | stream);
         }
     }
 
@@ -192,6 +210,66 @@ class Training final : public Conductor {
         state.cursors[stream].running = false;
         ++state.cursors[stream].done;
         start_what_can(actor);
+    }
+
+    /// Once in each step, as soon as no collective is under way and everybody has done what is due at that instant, in
+    /// whatever order.
+    void await_others() {
+        if (awaits_quiet_ && performances_.empty()) {
+            awaits_quiet_ = false;
+            player_.set_timer(Seconds{0}, all_have_moved);
+        }
+    }
+
+    /// If the step begins as the one before did, so will all that follow, and they are left out, but for the two of
+    /// which the history is kept.
+    void skip_repeated() {
+        if (!performances_.empty()) {
+            awaits_quiet_ = true;
+            return;
+        }
+        constexpr std::uint32_t steps_kept = 2;
+        if (latest_step_ + steps_kept + 1 >= graph_->steps) {
+            looks_for_repetition_ = false;
+            return;
+        }
+        StepFold::Moment here = moment();
+        if (const std::optional<Seconds> due = here.until_settled()) {
+            player_.set_timer(*due, all_have_moved);
+            return;
+        }
+        const std::optional<StepFold::Period> period = step_fold_.look_at(std::move(here));
+        if (!period) {
+            return;
+        }
+        looks_for_repetition_ = false;
+        steps_skipped_ = graph_->steps - (latest_step_ + steps_kept + 1);
+        player_.skip(period->length * steps_skipped_, period->messages * steps_skipped_);
+        latest_step_ += steps_skipped_;
+        for (std::size_t at = 0; at < actors_.size(); ++at) {
+            for (std::size_t stream = 0; stream < graph_->streams.size(); ++stream) {
+                actors_[at].cursors[stream].done +=
+                    std::uint64_t{steps_skipped_} * tasks_of(id_at<ActorId>(at), stream).size();
+            }
+            for (std::uint32_t& steps : actors_[at].steps_ended) {
+                steps += steps_skipped_;
+            }
+        }
+    }
+
+    StepFold::Moment moment() const {
+        StepFold::Moment moment{.step = latest_step_, .now = player_.now(), .messages = player_.use().messages};
+        for (std::size_t at = 0; at < actors_.size(); ++at) {
+            for (std::size_t stream = 0; stream < graph_->streams.size(); ++stream) {
+                const Cursor& cursor = actors_[at].cursors[stream];
+                moment.places.push_back(
+                    {.tasks_ended = cursor.done,
+                     .tasks = static_cast<std::uint32_t>(tasks_of(id_at<ActorId>(at), stream).size()),
+                     .is_running = cursor.running,
+                     .left = cursor.running ? cursor.due - player_.now() : Seconds{0}});
+            }
+        }
+        return moment;
     }
 
     /// Who keeps a performance from ending: ranks that have not come to it, or, if all have, the schedule itself. (A
@@ -277,6 +355,11 @@ class Training final : public Conductor {
     std::map<std::pair<std::uint32_t, std::uint32_t>, Performance> performances_;  ///< under way, by step and call
     std::vector<std::pair<std::uint32_t, std::uint32_t>> performance_of_;          ///< by PlayId
     std::vector<double> link_bytes_;
+    StepFold step_fold_{};
+    bool looks_for_repetition_;
+    bool awaits_quiet_ = false;  ///< a step has begun, and not yet been compared with the one before
+    std::uint32_t latest_step_ = 0;
+    std::uint32_t steps_skipped_ = 0;
 };
 
 StepRun run_cast(const fabric::Fabric& fabric, const TaskGraph& graph, const Scripts& scripts, const Cast& cast,
@@ -289,6 +372,17 @@ StepRun run_cast(const fabric::Fabric& fabric, const TaskGraph& graph, const Scr
     StepRun run = step_result(training.history(), scripts, settings.timeline);
     run.links = link_uses(fabric, training.link_bytes(), run.step_time);
     run.simulator = training.use();
+    run.fold.steps = graph.steps;
+    run.fold.steps_simulated = training.steps_simulated();
+    return run;
+}
+
+/// With what is known of alike nodes.
+StepRun with_nodes(StepRun run, const FoldUse& nodes) {
+    const FoldUse steps = run.fold;
+    run.fold = nodes;
+    run.fold.steps = steps.steps;
+    run.fold.steps_simulated = steps.steps_simulated;
     return run;
 }
 
@@ -306,17 +400,13 @@ StepRun run_training(const fabric::Fabric& fabric, std::span<const VertexId> pla
         if (folded.fold() != nullptr) {
             try {
                 const Cast cast(graph, scripts, calls, *folded.fold());
-                StepRun run = run_cast(fabric, graph, scripts, cast, settings, folded.fold());
-                run.fold = use;
-                return run;
+                return with_nodes(run_cast(fabric, graph, scripts, cast, settings, folded.fold()), use);
             } catch (const SimulationError&) {
                 // Once more with everybody, to name all of those that wait, or leave something over.
             }
         }
     }
-    StepRun run = run_cast(fabric, graph, scripts, Cast(graph, scripts), settings, nullptr);
-    run.fold = use;
-    return run;
+    return with_nodes(run_cast(fabric, graph, scripts, Cast(graph, scripts), settings, nullptr), use);
 }
 
 }  // namespace lockstep::replay

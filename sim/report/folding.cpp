@@ -6,7 +6,9 @@
 
 namespace lockstep::report {
 
-std::string folding_text(const replay::FoldUse& fold) {
+namespace {
+
+std::string nodes_text(const replay::FoldUse& fold) {
     if (fold.nodes < 2) {
         return {};
     }
@@ -17,6 +19,17 @@ std::string folding_text(const replay::FoldUse& fold) {
         text += fmt::format(", their {} threads in {}", fold.threads, fold.thread_classes);
     }
     return fold.broken_by.empty() ? text : fmt::format("{}: {}", text, fold.broken_by);
+}
+
+}  // namespace
+
+std::string folding_text(const replay::FoldUse& fold) {
+    const std::string nodes = nodes_text(fold);
+    if (fold.steps_simulated == fold.steps) {
+        return nodes;
+    }
+    return fmt::format("{}{}{} of {} steps simulated", nodes, nodes.empty() ? "" : "; ", fold.steps_simulated,
+                       fold.steps);
 }
 
 std::vector<std::string> folding_lines(std::span<const replay::CollectiveRun> rows) {
@@ -52,6 +65,10 @@ Json folding_json(const replay::FoldUse& fold) {
     }
     Json json{{"nodes", fold.nodes}, {"classes", fold.classes}};
     json["broken_by"] = fold.broken_by.empty() ? Json(nullptr) : Json(fold.broken_by);
+    if (fold.steps > 0) {
+        json["steps"] = fold.steps;
+        json["steps_simulated"] = fold.steps_simulated;
+    }
     return json;
 }
 

@@ -90,6 +90,8 @@ class JobBuilder {
         close_item();
     }
 
+    void set_steps(std::uint32_t steps) { graph_.steps = steps; }
+
     std::size_t items() const { return items_; }
     const TaskGraph& graph() const { return graph_; }
     std::span<const VertexId> placement() const { return placement_; }
@@ -198,6 +200,7 @@ JobBuilder random_job(const fabric::Fabric& fabric, std::mt19937_64& random) {
         call.kind = static_cast<workload::Parallelism>(below(workload::parallelism_count));
         job.add_calls(pattern, call, after);
     }
+    job.set_steps(1 + static_cast<std::uint32_t>(below(20)));
     return job;
 }
 
@@ -271,6 +274,7 @@ TEST_CASE("job fold: folded and unfolded steps agree on random clusters, jobs an
     const auto part = GENERATE(range(0U, 10U));
     std::mt19937_64 random(part + 1);
     std::size_t folds = 0;
+    std::size_t skips = 0;
     for (std::uint32_t trial = 0; trial < 10; ++trial) {
         const Shape shape = random_shape(random);
         const fabric::Fabric fabric = cluster(shape);
@@ -283,12 +287,49 @@ TEST_CASE("job fold: folded and unfolded steps agree on random clusters, jobs an
         CHECK(plain.fold.nodes == 0);
         CHECK(folded.fold.nodes == shape.nodes);
         folds += folded.fold.classes < folded.fold.nodes ? 1 : 0;
+        skips += folded.fold.steps_simulated < folded.fold.steps ? 1 : 0;
         if (trial % 5 == 0) {
             const auto reference = run(fabric, job, "simgrid", Folding::off);
             CHECK(folded.step_time.value == Approx(reference.step_time.value).epsilon(1e-6));
         }
     }
     CHECK(folds > 0);
+    CHECK(skips > 0);
+}
+
+TEST_CASE("job fold: steps that begin as the one before did are not simulated again", "[replay][fold]") {
+    const auto fabric = cluster({.nodes = 4, .gpus = 2, .per_leaf = 4});
+    JobBuilder job(fabric);
+    job.add_kernel(1e-3, {1.0, 1.2}, {});
+    job.add_calls(Pattern::everybody, call_of("reduce", collective::Operation::all_reduce, 1'000'000, "ring"), {0});
+    job.add_kernel(2e-4, {1.0}, {1});
+    for (const std::uint32_t steps : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 1000U}) {
+        CAPTURE(steps);
+        job.set_steps(steps);
+        const auto folded = run(fabric, job, "fluid", Folding::on);
+        CHECK(folded.fold.steps == steps);
+        // The second step is the first that follows on another, the third begins as that did, and after it there are
+        // the two of which it is known what happened.
+        CHECK(folded.fold.steps_simulated == std::min(steps, 5U));
+        // Two rings, one for each rail, of 8 ranks that send 7 times in each of two passes.
+        CHECK(folded.simulator.messages == steps * 2 * 8 * 7 * 2);
+        check_alike(folded, run(fabric, job, "fluid", Folding::off));
+        check_alike(folded, run(fabric, job, "simgrid", Folding::on));
+    }
+}
+
+TEST_CASE("job fold: steps that fall behind more and more are all simulated", "[replay][fold]") {
+    // What is sent in a step takes as long as three steps of the kernels that nobody keeps from going on.
+    const auto fabric = test::star(4, Bandwidth{1e9}, Seconds{0});
+    JobBuilder job(fabric);
+    job.add_kernel(1e-3, {1.0}, {});
+    job.add_calls(Pattern::everybody, call_of("pass on", collective::Operation::send_recv, 3'000'000, "ring"), {0});
+    job.set_steps(20);
+    const auto folded = run(fabric, job, "fluid", Folding::on);
+    CHECK(folded.fold.steps_simulated == 20);
+    check_alike(folded, run(fabric, job, "fluid", Folding::off));
+    // The kernels of the last step have long ended when what is sent in it ends: 1 ms + 20 * 3 ms.
+    CHECK(folded.step_time.value == Approx(3e-3));
 }
 
 TEST_CASE("job fold: nodes whose ranks are in different communicators are alike if these are", "[replay][fold]") {
