@@ -140,6 +140,9 @@ SizeRows run_named(const std::vector<std::string>& names, const FileSchedules& f
     return result;
 }
 
+/// Random messages are no loop: all of them are kept, in some 50 bytes each.
+constexpr std::size_t most_random_messages = 100'000'000;
+
 /// How many sizes are simulated at once. Each needs a router of its own, and those of large fabrics are large.
 std::size_t threads_for(const EngineChoice& choice, const collective::Communicator& communicator) {
     constexpr std::size_t most_ranks_side_by_side = 16384;
@@ -272,6 +275,11 @@ int collective(const CollectiveOptions& options) {
     const collective::Communicator communicator(fabric, placement);
     request.root = id_at<RankId>(whole_number("--root", options.root, 0, placement.size() - 1));
     request.traffic.seed = setup.seed;
+    if (placement.size() * request.traffic.messages > most_random_messages) {
+        throw InputError(
+            fmt::format("--messages: {} from each of {} ranks are more than {}, of which each needs its place",
+                        request.traffic.messages, placement.size(), most_random_messages));
+    }
     if (options.matrix) {
         request.sizes = size_matrix_from(*options.matrix, static_cast<std::uint32_t>(placement.size()));
         all_sizes = {largest_row(*request.sizes)};

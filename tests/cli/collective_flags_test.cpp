@@ -86,6 +86,10 @@ TEST_CASE("collective: a permutation is drawn from the seed", "[cli]") {
     CHECK(Json::parse(outcome_of("--messages 20 --json -").out)["rows"][0]["messages"] == 64 * 20);
     CHECK(outcome_of("--messages 0").err ==
           "lockstep: error: --messages: expected a whole number from 1 to 1000000, got `0`\n");
+    CHECK(
+        outcome_of("--set gpus=2000 --set radix=64 --messages 1000000").err ==
+        "lockstep: error: --messages: 1000000 from each of 2000 ranks are more than 100000000, of which each needs its "
+        "place\n");
     CHECK(shell.run(collective + "--messages 2").err == "lockstep: error: --messages is for --op permutation only\n");
     CHECK(shell.run("lockstep export direct --op permutation --ranks 4").err ==
           "lockstep: error: the partners of a permutation are drawn from a seed and have no place in a file\n");
