@@ -35,10 +35,12 @@ std::optional<StepFold::Period> StepFold::look_at(Moment moment) {
     const bool repeats =
         std::equal(before->places.begin(), before->places.end(), last_->places.begin(), last_->places.end(),
                    [&](const Place& x, const Place& y) { return is_one_step_on(x, y, last_->now * same_time); });
-    if (!repeats) {
+    const Seconds length = last_->now - before->now;
+    const std::optional<Seconds> length_before = std::exchange(last_length_, length);
+    if (!repeats || !length_before || std::abs((length - *length_before).value) > (last_->now * same_time).value) {
         return std::nullopt;
     }
-    return Period{last_->now - before->now, last_->messages - before->messages};
+    return Period{length, last_->messages - before->messages};
 }
 
 }  // namespace lockstep::replay

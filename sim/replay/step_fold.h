@@ -10,7 +10,8 @@ namespace lockstep::replay {
 
 /// Recognises that training steps repeat themselves. While no collective is under way, all there is to know is how far
 /// each stream is and when its task will end: nothing is on its way over the network. Two such moments that are alike,
-/// one step apart, have the same future, one step apart.
+/// one step apart, have the same future, one step apart. As they are alike but for rounding, which some traffic blows
+/// up, two steps in a row have to have taken the same time as well.
 class StepFold {
   public:
     /// Where a stream is.
@@ -42,6 +43,7 @@ class StepFold {
 
   private:
     std::optional<Moment> last_;
+    std::optional<Seconds> last_length_;
 };
 
 }  // namespace lockstep::replay

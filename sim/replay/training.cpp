@@ -43,7 +43,8 @@ class Training final : public Conductor {
           player_(*engine_, *settings.router, *this),
           history_(graph, cast),
           link_bytes_(fabric.link_count(), 0.0),
-          looks_for_repetition_(settings.folding == Folding::on) {
+          looks_for_repetition_(settings.folding == Folding::on &&
+                                settings.router->policy() != fabric::RoutingPolicy::adaptive) {
         player_.on_progress = settings.on_progress;
         for (const Program& program : graph.programs) {
             auto& lists = tasks_on_stream_.emplace_back(graph.streams.size());
